@@ -51,6 +51,16 @@ def check_elementwise(name: str, function) -> Callable:
     return checked
 
 
+def plain_labels(name: str, labels):
+    """Labels as they are; pandas' nullable booleans and whole numbers as those of NumPy."""
+    plain = getattr(getattr(labels, "dtype", None), "numpy_dtype", None)
+    if plain is None or plain.kind not in "biu":
+        return labels
+    if labels.isna().any():
+        raise ValueError(f"{name} has missing labels: leave these rows out.")
+    return labels.to_numpy(dtype=plain)
+
+
 def check_seed(random_seed, name: str = "random_seed") -> np.random.Generator:
     """Make a generator from a seed."""
     try:

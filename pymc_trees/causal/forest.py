@@ -385,7 +385,9 @@ class BayesianCausalForest(Effects):
         if propensity is None:
             names = ("split_rules", "draws", "tune", "chains", "cores", "random_state")
             settings = {name: getattr(self, name) for name in (*names, "progressbar")}
-            self.propensity_model_, propensity = fitted_propensity(X, treatment, **settings)
+            self.propensity_model_, propensity = fitted_propensity(
+                X, treatment, kept="forest.propensity_model_", **settings
+            )
         propensity = check_propensity(propensity, treatment, n)
         return self._sample(X, y=y, z=treatment.z, propensity=propensity, group=codes)
 

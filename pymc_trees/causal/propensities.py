@@ -67,13 +67,26 @@ def propensity(X: Any, z: Any, *, treatment: str | None = None, **settings: Any)
     return fitted_propensity(X, known, **settings)[1]
 
 
-def fitted_propensity(X: Any, treatment, **settings: Any):
-    """The estimator, and its propensity at the rows it was fitted to."""
+def fitted_propensity(X: Any, treatment, kept: str | None = None, **settings: Any):
+    """The estimator, and its propensity at the rows it was fitted to.
+
+    Its warnings say whose they are, and how the estimator is reached if it is ``kept``.
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if treatment.binary:
+            estimator = BARTClassifier(**settings).fit(X, treatment.arm)
+        else:
+            estimator = BARTRegressor(noise="constant", **settings).fit(X, treatment.z)
+    for one in told:
+        message = f"In the model of the propensity: {one.message}"
+        if kept is None:  # nothing to plot
+            message, *_ = message.partition(" pymc_trees.plot_convergence(")
+        message = message.replace("estimator.", f"{kept}.")
+        warnings.warn(message, one.category, stacklevel=3)
     if treatment.binary:
-        estimator = BARTClassifier(**settings).fit(X, treatment.arm)
         return estimator, estimator.predict_proba(X)[:, 1]
-    regressor = BARTRegressor(noise="constant", **settings).fit(X, treatment.z)
-    return regressor, regressor.predict(X)
+    return estimator, estimator.predict(X)
 
 
 # ---------------------------------------------------------- `overlap`: where both treatments occur

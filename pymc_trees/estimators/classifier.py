@@ -7,7 +7,7 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from pymc_trees.arguments import check_choice, check_positive
+from pymc_trees.arguments import check_choice, check_positive, plain_labels
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X, taken, weights_of
 from pymc_trees.estimators.models import LINKS, classification
@@ -123,7 +123,7 @@ progressbar
             Itself.
         """
         X = checked_X(self, X, reset=True)
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(plain_labels("y", y), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)
         weights = weights_of(sample_weight, len(y))
@@ -132,7 +132,8 @@ progressbar
         encoder = LabelEncoder().fit(y)
         if len(encoder.classes_) < 2:
             [only] = encoder.classes_.tolist()
-            raise ValueError(f"y has one class, {only!r}: a classifier needs at least two.")
+            where = "" if sample_weight is None else " among rows with a positive sample_weight"
+            raise ValueError(f"y has one class, {only!r}{where}: a classifier needs at least two.")
         self.classes_ = encoder.classes_
         return self._sample(X, y=encoder.transform(y), weights=weights)
 

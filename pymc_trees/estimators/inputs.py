@@ -1,5 +1,6 @@
 """X, y and sample weights: scikit-learn's checks, and frames as they are."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,11 @@ def checked_X(estimator, X: Any, *, reset: bool):
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
-    """(n,) weights that are not negative and not all zero; None where all are one."""
+    """(n,) weights that are not negative and not all zero; None where all are one.
+
+    Whole numbers are taken as counts of equal rows; other weights are expected to have a mean near
+    1, since they multiply log-likelihoods.
+    """
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
@@ -32,6 +37,15 @@ def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
         raise ValueError("sample_weight has negative entries: weights must be 0 or more.")
     if not weights.any():
         raise ValueError("sample_weight is zero everywhere: it must contain a non-zero number.")
+    used = weights[weights > 0]
+    if not 0.5 <= used.mean() <= 2.0 and np.any(used != np.round(used)):
+        warnings.warn(
+            f"sample_weight sums to {used.sum():.3g} over {used.size} rows: the posterior is as "
+            f"certain as with {used.sum():.3g} rows. Give sample_weight / sample_weight.mean() "
+            "where weights are relative.",
+            UserWarning,
+            stacklevel=4,
+        )
     return None if np.all(weights == 1.0) else weights
 
 

@@ -8,6 +8,7 @@ import pymc as pm
 import pymc.backends.arviz
 import pymc.sampling
 import pymc.sampling.forward
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
@@ -36,7 +37,10 @@ def explain_shapes() -> None:
 
 def _explaining(original, *args, **kwargs):
     try:
-        return original(*args, **kwargs)
+        with warnings.catch_warnings():
+            # PyTensor divides 0 by 0 where it says how new data differ from those of the draws
+            warnings.filterwarnings("ignore", "invalid value", module=r"pytensor\.tensor\.type")
+            return original(*args, **kwargs)
     except ValueError as error:
         call = arguments(original, args, kwargs)
         model = without_dims(pm.modelcontext(call.get("model")))
@@ -85,6 +89,7 @@ def will_be_fixed(model: pm.Model) -> dict[str, str]:
     """
     own = {f"{tree.name.removesuffix('_forest')}_X" for tree in tree_variables(model)}
     inputs = [data for data in model.data_vars if data.name not in own]
+    inputs = [data for data in inputs if isinstance(data, SharedVariable)]  # not frozen
     fixed: dict[str, str] = {}
     for rv in model.observed_RVs:
         for call in evaluations(parameters_of(rv)):

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from pymc_trees.arguments import check_number
+from pymc_trees.arguments import check_number, plain_labels
 from pymc_trees.mondrian.forest import MondrianForest, predictive_data
 from pymc_trees.mondrian.inputs import (
     can_skip_checks,
@@ -98,7 +98,7 @@ class ClassForest(MondrianForest):
 
     def _checked(self, X, y, reset=True):
         """Columns, rows and labels."""
-        columns, X, y = check_rows(self, X, refuse_masked("y", y), reset)
+        columns, X, y = check_rows(self, X, plain_labels("y", refuse_masked("y", y)), reset)
         check_classification_targets(y)
         return columns, X, y
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 import pymc_trees as pmt
@@ -180,6 +181,20 @@ def test_a_second_fit_forgets_the_first():
     found.fit(X, Y, Z, propensity=P)
     assert not hasattr(found, "propensity_model_") and not hasattr(found, "groups_")
     assert "intercept" not in found.idata_.posterior
+
+
+def test_warnings_of_the_propensity_say_whose_they_are():
+    short = {"m": 5, "draws": 6, "tune": 0, "chains": 2, "cores": 1, "random_state": 1}
+    with pytest.warns(ConvergenceWarning) as told:
+        causal.propensity(X, Z, **short)
+    [message] = [str(one.message) for one in told]
+    assert message.startswith("In the model of the propensity: R-hat of f")
+    assert "estimator" not in message
+    with pytest.warns(ConvergenceWarning) as told:
+        forest = causal.BayesianCausalForest(**SMALL | {"draws": 6, "tune": 0, "chains": 2})
+        forest.fit(X, Y, Z)
+    [message] = [str(one.message) for one in told if "propensity" in str(one.message)]
+    assert "plot_convergence(forest.propensity_model_.idata_" in message
 
 
 def test_an_estimated_propensity_is_that_of_the_classifier():

@@ -1,9 +1,13 @@
 """PyMC's other tools on a model with forests: densities, do, observe, dims, graphs."""
 
+import arviz as az
 import numpy as np
 import pymc as pm
+import pymc.dims as pmd
 import pytest
+from pymc.model.transform.optimization import freeze_dims_and_data
 from pymc.stats import compute_log_likelihood, compute_log_prior
+from pytensor.xtensor import as_xtensor
 from scipy import stats
 from support import twin
 from support.small_models import bart_model, forest_of, sample, step_data
@@ -89,6 +93,103 @@ def test_a_forest_can_be_observed():
     assert observed.free_RVs == []
     logp = observed.compile_logp()({})
     np.testing.assert_allclose(logp, model.compile_logp()({"mu_forest": value}))
+
+
+def declared(of=pmt.Data):
+    """A forest and a treatment z that is data; new rows of z are like those of X."""
+    X, y = step_data()
+    with pm.Model(coords={"row": np.arange(30)}) as model:
+        table, z = of("X", X), pm.Data("z", np.arange(30.0) % 2, dims="row")
+        f = pmt.BART("f", table, y, m=5, dims="row", max_nodes=295)
+        mu = pm.Deterministic("mu", f + pm.Normal("b") * z, dims="row")
+        data = pm.Data("y_data", y, dims="row")
+        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=data, shape=mu.shape, dims="row")
+    return model
+
+
+@pytest.mark.parametrize("of", [pmt.Data, pm.Data])
+def test_freeze_dims_and_data(of):
+    """The same posterior and steps; draws differ, since PyMC lists variables in another order."""
+    model = declared(of)
+    frozen = freeze_dims_and_data(model)
+    point = model.initial_point(random_seed=1) | {"b": np.array(0.4)}
+    assert frozen.compile_logp()(point) == model.compile_logp()(point)
+    made = []
+    for one in (model, frozen):
+        with one:
+            made.append(sample(5, 5))
+    assert set(made[0].sample_stats) == set(made[1].sample_stats)
+    assert np.ptp(made[1].posterior["f"].values, (0, 1)).min() > 0
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_effect_by_do_is_that_of_a_coefficient():
+    """`pm.do` on data at which some entries are 0, of which PyTensor makes 0 / 0."""
+    model = declared()
+    with model:
+        idata = sample(5, 5)
+    means = []
+    for value in (0.0, 1.0):
+        with pm.do(model, {"z": np.full(30, value)}):
+            made = pm.sample_posterior_predictive(
+                idata, var_names=["mu"], predictions=True, progressbar=False
+            )
+        means.append(made.predictions["mu"].values)
+    effect = np.broadcast_to(idata.posterior["b"].values[..., None], means[0].shape)
+    np.testing.assert_allclose(means[1] - means[0], effect, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_loo_at_held_out_rows():
+    """y in `pm.Data`: the log likelihood is that of the rows set now."""
+    model = declared()
+    X, y = step_data()
+    with model:
+        idata = sample(20, 5)
+        compute_log_likelihood(idata, progressbar=False)
+        assert np.isfinite(az.loo(idata).elpd)
+        pmt.set_data(
+            {"X": X[:4], "z": np.ones(4), "y_data": y[:4] + 1}, coords={"row": list("abcd")}
+        )
+        new = compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+    post = idata.posterior
+    mu = post["f"].values[..., :4] + post["b"].values[..., None]
+    expected = stats.norm.logpdf(y[:4] + 1, mu, post["sigma"].values[..., None])
+    np.testing.assert_allclose(new["y"].values, expected, rtol=1e-9)
+
+
+def test_debug_has_no_complaint(capsys):
+    declared().debug()
+    assert "No problems found" in capsys.readouterr().out
+
+
+def test_named_dimensions_of_the_likelihood():
+    """`pymc.dims` after the forest: the same steps and draws as a likelihood without names."""
+    X, y = step_data()
+    made = []
+    for named in (False, True):
+        with pm.Model(coords={"row": np.arange(30)}):
+            mu = pmt.BART("mu", X, y, m=5, dims="row", max_nodes=295)
+            if named:
+                f, data = (as_xtensor(v, dims=("row",)) for v in (mu, y))
+                pmd.Normal("y", f, pmd.HalfNormal("sigma"), observed=data)
+            else:
+                pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=y)
+            made.append(sample(5, 5))
+    for name in ("mu", "sigma"):
+        assert (made[0].posterior[name].values == made[1].posterior[name].values).all()
+
+
+def test_random_settings_are_drawn_beforehand():
+    """A prior sample of f has the sd of its own leaf values: correlation .7 of |f| and sd."""
+    X, y = step_data()
+    with pm.Model():
+        sd = pm.HalfNormal("sd")
+        mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0, sd), max_nodes=295)
+        pm.Normal("y", mu, 1.0, observed=y)
+        prior = pm.sample_prior_predictive(200, random_seed=1)["prior"]
+    size = np.abs(prior["mu"].values[0]).mean(-1)
+    assert np.corrcoef(prior["sd"].values[0], size)[0, 1] > 0.5  # .7, and .07 for 200 draws
 
 
 def test_dims_and_coords():

@@ -385,6 +385,35 @@ def test_inputs_out_of_range_are_named():
         pmt.BARTRegressor(**SMALL).fit(np.where(X < 0.01, np.inf, X), Y)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_that_sum_far_from_the_rows_are_named():
+    """They multiply log-likelihoods; whole numbers are counts of rows, and stay unsaid."""
+    weights = np.linspace(0.001, 0.003, N)
+    with pytest.warns(UserWarning, match=r"sample_weight sums to .* over"):
+        pmt.BARTRegressor(**SMALL).fit(X, Y, weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pmt.BARTRegressor(**SMALL).fit(X, Y, weights / weights.mean())
+        pmt.BARTRegressor(**SMALL).fit(X, Y, np.full(N, 7.0))
+    with pytest.raises(ValueError, match="one class, 'low' among rows with a positive"):
+        kinds = np.where(np.arange(N) < 3, "high", "low")
+        pmt.BARTClassifier(**SMALL).fit(X, kinds, (kinds == "low").astype(float))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("classifier", [pmt.BARTClassifier, pmt.MondrianForestClassifier])
+def test_nullable_labels_keep_their_type(classifier):
+    made = classifier(**SMALL) if classifier is pmt.BARTClassifier else classifier(random_state=1)
+    for labels, dtype in ((X[:, 0] > 0.5, "boolean"), (1 + (X[:, 0] > 0.5), "Int64")):
+        found = made.fit(X, pd.Series(labels, dtype=dtype))
+        assert found.classes_.dtype == labels.dtype == found.predict(X[:3]).dtype
+    missing = pd.Series(X[:, 0] > 0.5, dtype="boolean")
+    missing[3] = pd.NA
+    with pytest.raises(ValueError, match="y has missing labels"):
+        made.fit(X, missing)
+
+
 def test_one_value_of_y_and_few_rows():
     found = pmt.BARTRegressor(**SMALL).fit(X[:3], [1.0, 1.0, 1.0])
     np.testing.assert_allclose(found.predict(X), 1.0, atol=1.0)

@@ -161,6 +161,10 @@ UNTRIED = {
     "leaf: a … has no finite output at … training rows, the first of them row …. Missing cells are "
     "NaN in a leaf: impute them in the columns it uses, or use other columns.": "for those who "
     "write leaves of their own",
+    "… has missing labels: leave these rows out.": "the tests of estimators fit the other rows",
+    "sample_weight sums to … over … rows: the posterior is as certain as with … rows. Give "
+    "sample_weight / sample_weight.mean() where weights are relative.": "estimators/"
+    "test_bart_estimators.py does so",
     "R-hat of … is up to … at the training rows, above …: the chains do not agree yet. Increase "
     "tune=… and draws=…. Predictions average over chains and are often good earlier. "
     "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, var_name=…) shows all "
