@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.posterior.dependence import columns_asked
 from pymc_trees.posterior.draws import rows_chosen
@@ -24,7 +24,7 @@ from pymc_trees.posterior.reading.features import (
     grid_of,
     grids_by_column,
 )
-from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.reading.whole import WholeFunction
 
 
 @dataclass(frozen=True)
@@ -243,6 +243,7 @@ def accumulated_effects(
     intervals: int = POINTS,
     grid=None,
     subsample: int | None = None,
+    draws: int | None = None,
     group: str = "posterior",
     random_state=None,
     progressbar: bool = True,
@@ -267,11 +268,13 @@ def accumulated_effects(
         Default: the model on the context stack.
     feature : column, list of one, or tuple of two
         As ``features`` of `partial_dependence`; default the first.
-    X : (n, p) array or frame, optional
-        Rows to average over. Default: the rows currently in the model. Rows whose cell is missing
+    X : (n, p) array or frame, or dict, optional
+        Rows to average over; a dict gives values of other data of the model too, as ``data`` of
+        `predictions`. Default: the rows currently in the model. Rows whose cell is missing
         are left out.
     var_name : str, optional
-        Name of the function, if the model has several.
+        A function of trees, or any Deterministic of these and of the row's data, as for
+        `predictions`. May be left out if the model has one function.
     func : callable, optional
         Applied elementwise to the values of f; an inverse link such as `numpy.exp`, for example.
     intervals : int, default 20
@@ -283,10 +286,12 @@ def accumulated_effects(
         quantiles. Few distinct values are all taken, and all levels that occur.
     subsample : int, optional
         Number of rows of X taken at random. Default: all rows.
+    draws : int, optional
+        Number of draws, over all chains and evenly spaced. Default: all.
     group : str, default "posterior"
         Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     random_state : numpy.random.Generator or seed, optional
-        For the subsample.
+        For the subsample, and for effects of groups that were not seen.
     progressbar : bool, default True
         Whether to show a progress bar.
 
@@ -329,11 +334,13 @@ def accumulated_effects(
     {'chain': 1, 'draw': 5, 'x0': 5}
     """
     intervals = check_number("intervals", intervals, 1)
-    function = Function(idata, pm.modelcontext(model), var_name, func, group)
+    rng = check_seed(random_state, "random_state")
+    options = {"data": X, "draws": draws, "random_state": rng}
+    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, group, **options)
     columns = columns_asked("feature", feature, function)
     grids = grids_by_column(columns, grid, function.schema, function.n_columns)
-    rows = function.rows(X)
-    rows = rows[rows_chosen(len(rows), subsample, random_state)]
+    rows = function.rows(X, "X")
+    rows = rows[rows_chosen(len(rows), subsample, rng)]
     rows = rows[(rows[:, [one.column for one in columns]] != MISSING).all(axis=1)]
     points = [
         points_of(one, rows[:, one.column], own, intervals)

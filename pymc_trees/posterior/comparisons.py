@@ -1,4 +1,4 @@
-"""f at rows, and its change when a column changes: `predictions`, `comparisons`.
+"""Functions of a model at rows, and their change with a column: `predictions`, `comparisons`.
 
 The questions, and their names, are those of Arel-Bundock, Greifer and Heiss (2024): quantities of
 each row, or their means over all rows or groups of rows, computed draw by draw, which gives the
@@ -14,6 +14,13 @@ import xarray as xr
 
 from pymc_trees.arguments import check_elementwise
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.posterior.maps import (
+    Rows,
+    check_summary,
+    summaries_at,
+    summarised,
+    values_at,
+)
 from pymc_trees.posterior.reading.features import (
     MISSING_LABEL,
     Feature,
@@ -22,7 +29,7 @@ from pymc_trees.posterior.reading.features import (
     features_of,
     is_missing,
 )
-from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.reading.whole import WholeFunction
 
 COMPARISONS: dict[str, Callable] = {
     "difference": lambda new, old: new - old,
@@ -38,9 +45,13 @@ def predictions(
     by=None,
     var_name=None,
     func=None,
+    draws: int | None = None,
+    summary=None,
+    where=None,
+    random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Values of f at rows, or their means, draw by draw.
+    """Values of f, or of any Deterministic of trees, at rows, or their means, draw by draw.
 
     Parameters
     ----------
@@ -48,29 +59,50 @@ def predictions(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    data : (n, p) array or frame, optional
-        Rows. Default: the rows currently in the model.
+    data : (n, p) array or frame, or dict of str and array or frame, optional
+        Rows of X. A dict gives new values of any data of the model by name, X among them, for this
+        call: ``{"X": X_new, "exposure": 1.0}``. One number stands for all rows, and groups may go
+        by their labels. Default: the rows currently in the model, and where a dict leaves X out.
     by : bool or column, optional
         True for the mean over all rows, a column for the means over the rows with each of its
-        values. Default: one value for each row.
+        values. Columns are those of X and data with an entry for each row, such as ``"exposure"``.
+        Default: one value for each row.
     var_name : str, optional
-        Name of the function, if the model has several.
+        A function of trees, or any Deterministic that evaluates trees and whose entry i depends on
+        row i alone: of X, of other data, of group effects that data pick. Other variables have
+        their values of the draw. May be left out if the model has one function.
     func : callable, optional
-        Applied elementwise to the values of f before any mean; an inverse link such as `numpy.exp`,
-        for example.
+        Applied elementwise to the values before any mean; an inverse link such as `numpy.exp`, for
+        example.
+    draws : int, optional
+        Number of draws, over all chains and evenly spaced. Default: all.
+    summary : "mean", "sd", float, or sequence of these, optional
+        What is returned of the draws: their mean, standard deviation (divided by their number), and
+        quantiles of these probabilities. Rows are computed in blocks, so that the memory is that of
+        the answer. Default: all draws.
+    where : (n,) array of bool, or "present", optional
+        Rows that are computed, or those with a cell of X that is not missing: the others are NaN,
+        and left out of means. Default: all.
+    random_state : numpy.random.Generator or seed, optional
+        For effects of groups that were not seen, where the model's coords have new labels.
     progressbar : bool, default True
         Whether to show a progress bar.
 
     Returns
     -------
     xarray.Dataset
-        ``prediction`` with the dimensions chain, draw, those of the outputs, and ``row``, none, or
-        that of ``by``, named by the column (``x{number}`` for an array).
+        ``prediction`` with the dimensions chain and draw, or ``summary``, with the coordinate
+        ``"mean"``, ``"0.05"``, ...; those of the outputs; and ``row``, none, or that of ``by``,
+        named by the column (``x{number}`` for an array).
 
     Raises
     ------
     ValueError
-        For a column or function that does not exist; the message lists those that do.
+        For a column, function or data that do not exist; the message lists those that do. For a
+        Deterministic whose entries belong to no one row, for data that are lacking for new rows,
+        and for draws of more than 2 GB.
+    IndexError
+        For a group past the end of the effects.
 
     Examples
     --------
@@ -83,11 +115,33 @@ def predictions(
     ...                       compute_convergence_checks=False)
     >>> dict(pmt.predictions(idata, model, [[0.1, 0.5], [0.9, 0.5]])["prediction"].sizes)
     {'chain': 1, 'draw': 5, 'row': 2}
+
+    Rates with an exposure, and their summary:
+
+    >>> with pm.Model() as model:
+    ...     data, exposure = pm.Data("X", X), pm.Data("exposure", np.ones(30))
+    ...     f = pmt.BART("f", data, m=5, leaf=pmt.NormalLeaf(0, 0.3))
+    ...     rate = pm.Deterministic("rate", exposure * pm.math.exp(f))
+    ...     y = pm.Poisson("y", rate, observed=np.ones(30, dtype=int))
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> new = {"X": X[:2], "exposure": 10.0}
+    >>> found = pmt.predictions(idata, model, new, var_name="rate", summary=("mean", 0.95))
+    >>> dict(found["prediction"].sizes)
+    {'summary': 2, 'row': 2}
     """
-    function = Function(idata, pm.modelcontext(model), var_name, func)
-    rows = function.rows(data)
-    share, dims = means_over(function, rows, by)
-    return xr.Dataset({"prediction": function.reduced(rows, share, dims, progressbar)})
+    wanted = None if summary is None else check_summary(summary)
+    asked = {"data": data, "draws": draws, "random_state": random_state}
+    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, **asked)
+    rows = Rows(function, data, where)
+    if by is None or by is False:
+        if wanted is None:
+            return xr.Dataset({"prediction": values_at(rows, progressbar)})
+        return xr.Dataset({"prediction": summaries_at(rows, wanted, progressbar)})
+    _, taken = rows.together()
+    share, dims = means_over(function, taken, by)
+    means = function.reduced(taken, share, dims, progressbar)
+    return xr.Dataset({"prediction": means if wanted is None else summarised(means, wanted)})
 
 
 def comparisons(
@@ -100,19 +154,23 @@ def comparisons(
     by=None,
     var_name=None,
     func=None,
+    draws: int | None = None,
+    random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """How f changes when a column changes, draw by draw.
+    """How f, or any Deterministic of trees, changes when a column changes, draw by draw.
 
     The other columns of each row stay as they are. A comparison is not causal in itself, and it may
     ask for rows that are rare in the data.
 
     Parameters
     ----------
-    idata, model, data, var_name, func, progressbar
+    idata, model, data, var_name, func, draws, random_state, progressbar
         As for `predictions`.
     variables : column, list or tuple of columns, or dict of column and values
-        Columns by name where X was a frame, else by number; default the first. In a dict a sequence
+        Columns by name where X was a frame, else by number; default the first. Data with an entry
+        for each row, such as a treatment with a coefficient, go by their name, columns of a matrix
+        of them by their coords or as ``"W[0]"``, groups by their labels. In a dict a sequence
         of at least two values compares each with the first; None, NaN or NA among them stands for
         a missing cell. A number is added to the column's own values, which must be numeric. Without
         a dict, columns of 0 and 1, including bools, are compared at 1 and 0, other numeric columns
@@ -155,12 +213,13 @@ def comparisons(
     (1, '0.8 - 0.2')
     """
     compare = _comparison(comparison)
-    function = Function(idata, pm.modelcontext(model), var_name, func)
+    asked = {"data": data, "draws": draws, "random_state": random_state}
+    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows = function.rows(data)
     share, dims = means_over(function, rows, by)
     results = {}
     for feature, values in asked_columns(variables, function):
-        x, of_model = rows[:, feature.column], function.X[:, feature.column]
+        x, of_model = rows[:, feature.column], function.table.cells(feature.column)
         if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):
             values = (0, 1)
         cells, labels, defined = _cells(feature, x, values)
@@ -222,9 +281,10 @@ def _comparison(comparison) -> Callable:
     return COMPARISONS[comparison]
 
 
-def asked_columns(variables, function: Function) -> list[tuple[Feature, Any]]:
+def asked_columns(variables, function: WholeFunction) -> list[tuple[Feature, Any]]:
     """Columns, and the values that are to be compared, None for the usual ones."""
     which = list(variables) if isinstance(variables, Mapping) else variables
+    function.check_named("variables", which if isinstance(which, list | tuple) else [which])
     features = features_of("variables", which, function.schema, function.n_columns)
     values = variables.values() if isinstance(variables, Mapping) else [None] * len(features)
     return list(zip(features, values, strict=True))
@@ -282,6 +342,8 @@ def slopes(
     by=None,
     var_name=None,
     func=None,
+    draws: int | None = None,
+    random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
     """Mean slope of f in numeric columns over an interval about each row, draw by draw.
@@ -296,10 +358,10 @@ def slopes(
 
     Parameters
     ----------
-    idata, model, data, by, var_name, func, progressbar
+    idata, model, data, by, var_name, func, draws, random_state, progressbar
         As for `predictions`.
     variables : column, or list or tuple of columns
-        Numeric ones, by name or number; default the first.
+        Numeric ones, by name or number, as for `comparisons`; default the first.
     step : float, optional
         Length of the interval. Default: the standard deviation of the column over the rows.
 
@@ -328,7 +390,8 @@ def slopes(
     >>> dict(pmt.slopes(idata, model, 0, by=True)["x0"].sizes)
     {'chain': 1, 'draw': 5}
     """
-    function = Function(idata, pm.modelcontext(model), var_name, func)
+    asked = {"data": data, "draws": draws, "random_state": random_state}
+    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows, results = function.rows(data), {}
     share, dims = means_over(function, rows, by)
     for feature, _ in asked_columns(variables, function):

@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_choice
+from pymc_trees.arguments import check_choice, check_seed
 from pymc_trees.posterior.draws import check_answer, rows_chosen
 from pymc_trees.posterior.reading.features import (
     Feature,
@@ -17,7 +17,8 @@ from pymc_trees.posterior.reading.features import (
     pair_or_features,
     renamed,
 )
-from pymc_trees.posterior.reading.functions import Function, HeldRows
+from pymc_trees.posterior.reading.functions import HeldRows
+from pymc_trees.posterior.reading.whole import WholeFunction
 
 KINDS = ("average", "individual", "both")
 SMALLER = "a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
@@ -35,6 +36,7 @@ def partial_dependence(
     grid=None,
     kind: str = "average",
     subsample: int | None = None,
+    draws: int | None = None,
     group: str = "posterior",
     random_state=None,
     progressbar: bool = True,
@@ -52,12 +54,15 @@ def partial_dependence(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column, list of one, or tuple of two
-        By name if X was a frame, otherwise by number or as "x0"; default the first. A tuple of two,
+        By name if X was a frame, otherwise by number or as "x0"; default the first. Data with an
+        entry for each row go by their name, as for `comparisons`. A tuple of two,
         ``("a", "b")`` or ``[("a", "b")]``, is a pair.
-    X : (n, p) array or frame, optional
-        Rows to average over. Default: the rows currently in the model.
+    X : (n, p) array or frame, or dict, optional
+        Rows to average over; a dict gives values of other data of the model too, as ``data`` of
+        `predictions`. Default: the rows currently in the model.
     var_name : str, optional
-        Name of the function, if the model has several.
+        A function of trees, or any Deterministic of these and of the row's data, as for
+        `predictions`. May be left out if the model has one function.
     func : callable, optional
         Applied elementwise to the values of f before the mean; an inverse link such as `numpy.exp`,
         for example.
@@ -69,10 +74,12 @@ def partial_dependence(
         What is returned.
     subsample : int, optional
         Number of rows of X taken at random. Default: all rows.
+    draws : int, optional
+        Number of draws, over all chains and evenly spaced. Default: all.
     group : str, default "posterior"
         Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     random_state : numpy.random.Generator or seed, optional
-        For the subsample.
+        For the subsample, and for effects of groups that were not seen.
     progressbar : bool, default True
         Whether to show a progress bar.
 
@@ -112,10 +119,12 @@ def partial_dependence(
     {'chain': 1, 'draw': 5, 'x0': 3}
     """
     check_choice("kind", kind, KINDS)
-    function = Function(idata, pm.modelcontext(model), var_name, func, group)
+    rng = check_seed(random_state, "random_state")
+    options = {"data": X, "draws": draws, "random_state": rng}
+    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, group, **options)
     columns = columns_asked("features", features, function)
-    rows = function.rows(X)
-    chosen = rows_chosen(len(rows), subsample, random_state)
+    rows = function.rows(X, "X")
+    chosen = rows_chosen(len(rows), subsample, rng)
     grid_of_column = grids_by_column(columns, grid, function.schema, function.n_columns)
     grids = [
         grid_of(one, rows[:, one.column], values)
@@ -154,8 +163,12 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
     return dataset
 
 
-def columns_asked(name: str, features: Any, function: Function) -> list[Feature]:
+def columns_asked(name: str, features: Any, function: WholeFunction) -> list[Feature]:
     """One column, or the two of a pair."""
+    listed = features if isinstance(features, list | tuple) else [features]
+    function.check_named(
+        name, [one for part in listed for one in (part if isinstance(part, tuple) else [part])]
+    )
     pair, columns = pair_or_features(name, features, function.schema, function.n_columns)
     if len(columns) > 1 and not pair:
         names = tuple(one.name for one in columns)

@@ -25,6 +25,7 @@ INTERNAL = {
     "MixedRowsError": "the same; or its words end in a refusal",
     "LeafNotProposedError": "caught by read_target, which raises the refusal of the first target",
     "NotASliceError": "caught where the model is read, which goes on with all outputs",
+    "DataBesideError": "caught where a function is read, which then has these data as columns",
     "NotRecognisedError": "caught where the model is read; its words end in a refusal",
 }
 
@@ -289,6 +290,59 @@ UNTRIED = {
     "… evaluates its trees at rows made of those of X, with a column held: there is no closed "
     "form. Use partial_dependence, comparisons or permutation_importance.": "posterior/"
     "test_effects_by_name.py::test_of_the_effect_of_a_causal_forest",
+    **dict.fromkeys(
+        [
+            "summary=…: give at least one, and each once.",
+            "summary=…: … is no summary; give some of … and probabilities of quantiles from 0 to "
+            "1, such as ('mean', 'sd', 0.05, 0.95).",
+            "where has the shape … and the type …: give a mask, True or False for each of the … "
+            "rows.",
+            "where=…: give 'present', or a mask of the rows.",
+            "where: no row is left; give a mask with at least one True.",
+        ],
+        "posterior/test_map_predictions.py: what is right is every other test",
+    ),
+    **dict.fromkeys(
+        [
+            "The data have different numbers of rows now, …: set them together with "
+            "pymc_trees.set_data, or give all of them, data={...}.",
+            "… depends on …, with an entry for each row: give these for the new rows too, …={…: "
+            "..., …: ...}.",
+            "… takes … for each row of the model, which is unknown at other rows: ask about the "
+            "rows of the model, make indices and numbers of rows pm.Data and give them too, or use "
+            "the function of trees inside it.",
+            "data: the new rows have different numbers, …: give one entry for each row, or a "
+            "single number for all.",
+            "data: … entries for the … rows of …: give one for each row, a single number, or other "
+            "rows of … too.",
+            "data: … has the shape … and the type …: give numbers of shape (…,), as the model has "
+            "them.",
+            "data: … has the shape … and the type …: give numbers of shape …, as the model has "
+            "them.",
+            "data: … holds numbers that are not finite: leave those rows out.",
+            "data: … is no label of …: choose from ….",
+            "data: … is … in the model, which cannot hold …: give whole numbers, or declare it as "
+            "floats.",
+            "… is data of the model beside X, which has no missing cells: give finite numbers.",
+            "… is … in the model, which cannot hold …: give whole numbers, or declare it as "
+            "floats.",
+            "…: … has other numbers in the column … than what was given beside it: they are one "
+            "column, so give it the same numbers in both.",
+            "… is a column of … and of …, with other contents: give one of them another name in "
+            "the model.",
+            "… evaluates forests at different X: give frames, so that their columns have names, or "
+            "use its functions one by one.",
+            "… evaluates trees at rows made of …, and uses … beside them: make X one pm.Data with "
+            "that column, and take it from there, X[:, k].",
+            "…: … is data of the model without an entry for each row of …: compare "
+            "predictions(data={…: ...}) at two values.",
+            "… takes numbers or variables with an entry for each of … rows, but … has … rows now: "
+            "set the rows back that the model was declared with, or make indices and numbers of "
+            "rows pm.Data and set them too.",
+        ],
+        "posterior/test_whole_model.py::test_what_the_errors_propose_comes_through, and all before "
+        "it",
+    ),
     **dict.fromkeys(
         [
             "… depends on the observed …, which are unknown at other rows: use the function of "

@@ -250,6 +250,8 @@ def made():
 
 KNOWN = {"f", "g", "one held", "held and f", "by a draw", "swapped", "of whole", "curved"}
 """Those of them that are known at other rows."""
+OWN = {"noisy", "grouped"}
+"""Those that are known at the rows of the model."""
 
 
 def at(name, rows):
@@ -300,7 +302,7 @@ def test_each_function_that_an_error_proposes_can_be_asked(name):
     with pytest.raises(ValueError, match="choose") as said:
         pmt.predictions(idata, model, var_name=name, **QUIET)
     proposed = re.findall(r"'([^']+)'", str(said.value).split("[")[1])
-    assert set(proposed) == KNOWN
+    assert set(proposed) == KNOWN | OWN
     for one in proposed:
         assert pmt.predictions(idata, model, var_name=one, **QUIET)["prediction"].sizes["row"] == N
 

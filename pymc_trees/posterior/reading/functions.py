@@ -98,8 +98,6 @@ class Expression:
         self.bases = bases_of(self.evaluated, model)
         """For each of these the variable that holds the rows of X, from which its own are made."""
         self.trees = list(dict.fromkeys(one.tree for one in self.evaluated))
-        self.X, self.schema = inputs_of(self.evaluated, self.bases, self.name)
-        """(n, p) rows that the model has now, levels as codes."""
         posterior = idata["posterior"]
         self.others = [rv for rv in random_below(model, variable) if rv not in self.trees]
         """Other random variables in the expression, whose draws are inserted."""
@@ -110,14 +108,25 @@ class Expression:
         check_indices(model, [variable], held)
         first = [np.array(d[0, 0], order="C") for d in self.draws]
         values_of_others = dict(zip(self.others, first[len(self.trees) :], strict=True))
-        check_rowwise(variable, self.evaluated, self.bases, name, values_of_others)
+        self.X, self.schema = self._read(model, values_of_others)
+        """(n, p) rows that the model has now, levels as codes."""
         self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
         at, values = matrix("X", dtype="float64"), [v.type(v.name) for v in drawn]
-        inputs = dict.fromkeys(self.bases, at)
-        replaced = [*inputs.items(), *zip(drawn, values, strict=True)]
-        [outputs] = clone_replace([variable], replaced, rebuild_strict=False)
+        outputs = self._at_rows(at, dict(zip(drawn, values, strict=True)))
         self._compiled = pm.compile([at, *values], outputs, on_unused_input="ignore")
         self.axis, self.outputs = self._shape(first)
+
+    def _read(self, model: pm.Model, others: dict[Variable, np.ndarray]):
+        """The rows that the model has now, and what their columns are."""
+        found = inputs_of(self.evaluated, self.bases, self.name)
+        check_rowwise(self.variable, self.evaluated, self.bases, self.name, others)
+        return found
+
+    def _at_rows(self, at: Variable, drawn: dict[Variable, Variable]) -> Variable:
+        """The expression at a matrix of rows, with inputs for the variables that are drawn."""
+        replaced = dict.fromkeys(self.bases, at) | drawn
+        [outputs] = clone_replace([self.variable], replaced, rebuild_strict=False)
+        return outputs
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -194,9 +203,12 @@ class Expression:
 
     def _shape(self, values) -> tuple[int, tuple[int, ...]]:
         """Axis of the rows among those of the expression, and lengths of the others."""
-        two, three = (self._compiled(self.X[[0] * n], *values).shape for n in (2, 3))
+        two, three = (self._compiled(self._some_rows(n), *values).shape for n in (2, 3))
         [axis] = [k for k, (a, b) in enumerate(zip(two, three, strict=True)) if a != b]
         return axis, two[:axis] + two[axis + 1 :]
+
+    def _some_rows(self, n: int) -> np.ndarray:
+        return self.X[[0] * n]
 
 
 def random_below(model: pm.Model, variable: Variable) -> list[Variable]:
@@ -305,12 +317,15 @@ class Function(Expression):
         group: str = "posterior",
     ):
         model = model_of(model)
-        super().__init__(idata, model, *_function_of(model, var_name), group)
+        super().__init__(idata, model, *self._named_by(model, var_name), group)
         self.func: Callable = _as_it_is if func is None else check_elementwise("func", func)
         self._named = model.named_vars_to_dims.get(self.name) or ()
         for dim in self.dims:
             if dim in model.coords and model.coords[dim] is not None:
                 self.coords[dim] = np.asarray(model.coords[dim])
+
+    def _named_by(self, model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
+        return function_of(model, var_name)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -335,15 +350,21 @@ def _as_it_is(values):
     return values
 
 
-def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
-    """A function of trees and its name, or an error that lists those there are."""
+def function_of(
+    model: pm.Model, var_name: str | None, can_be_asked: Callable | None = None
+) -> tuple[Variable, str]:
+    """A function of trees and its name, or an error that lists those there are.
+
+    ``can_be_asked`` says it of an expression, its evaluations of trees, and values of the other
+    random variables below it.
+    """
     evaluated = {one.name: one for one in model.deterministics if _evaluates_trees(model, one)}
     if var_name is not None and var_name in evaluated:
-        return evaluated[
-            var_name
-        ], var_name  # `Expression` checks that it is a function of single rows
+        # `Expression` checks that it is a function of single rows
+        return evaluated[var_name], var_name
     of_trees = [one for one in evaluated.values() if _is_of_trees(model, one)]
     known = {one.name: one for one in of_trees if _is_of_single_rows(model, one)}
+    single = set(known)
     declared = [
         name
         for name, one in known.items()
@@ -355,9 +376,10 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         return known[declared[0]], declared[0]
     if var_name is not None and var_name in known:
         return known[var_name], var_name
-    # functions that also depend on other variables, such as a scale
-    mixed = [name for name, one in evaluated.items() if one not in of_trees]
-    choices = _that_can_be_asked(model, [*(declared if var_name is None else known), *mixed])
+    # functions that also depend on other variables, such as a scale, or on data of the rows
+    mixed = [name for name, one in evaluated.items() if one not in of_trees or name not in single]
+    several = [*(declared if var_name is None else known), *mixed]
+    choices = _that_can_be_asked(model, several, can_be_asked or _is_of_one_X)
     if not choices:
         raise ValueError("The model has no function of trees: declare one by BART.")
     if var_name is None:
@@ -405,26 +427,31 @@ def _is_of_single_rows(
     return True
 
 
-def _that_can_be_asked(model: pm.Model, names: list[str]) -> list[str]:
-    """Those of the functions that an error may propose: known at other rows, of one X."""
+def _that_can_be_asked(model: pm.Model, names: list[str], can_be_asked: Callable) -> list[str]:
+    """Those of the functions that an error may propose: known at other rows."""
     rng = np.random.default_rng(0)
 
     def can_be(variable):
         others = [rv for rv in random_below(model, variable) if not is_tree_variable(rv)]
         if any(rv in model.observed_RVs for rv in others):
             return False
-        found = evaluations([variable], blockers=model.basic_RVs)
-        try:
-            inputs_of(found, bases_of(found, model), variable.name)
-        except ValueError:
-            return False
         # any values will do; different ones, where an entry of them is taken
         shapes = model.eval_rv_shapes() if others else {}
         drawn = {rv: rng.random(shapes[rv.name]).astype(rv.dtype) for rv in others}
-        return _is_of_single_rows(model, variable, drawn)
+        return can_be_asked(model, variable, drawn)
 
     registered = {one.name: one for one in model.deterministics}
     return [name for name in names if name not in registered or can_be(registered[name])]
+
+
+def _is_of_one_X(model: pm.Model, variable: Variable, drawn) -> bool:
+    """Whether it is known at other rows of one X."""
+    found = evaluations([variable], blockers=model.basic_RVs)
+    try:
+        inputs_of(found, bases_of(found, model), variable.name)
+    except ValueError:
+        return False
+    return _is_of_single_rows(model, variable, drawn)
 
 
 def _without_name(model: pm.Model, named: list[Variable]) -> dict[str, Variable]:

@@ -3,7 +3,7 @@
 Compiled code does not check them, and may read memory that belongs to something else.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.scalar.basic import Cast
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
 PYTHON = Mode("py", "fast_compile")
@@ -93,14 +95,81 @@ def check_indices(
     outputs = [v for k in known for v in (found[k].index, lengths[k])]
     values = pytensor.function([], outputs, mode=PYTHON)()
     for k, numbers, length in zip(known, values[::2], values[1::2], strict=True):
-        one, numbers, n = found[k], np.asarray(numbers), int(length)
-        wrong = numbers[(numbers < -n) | (numbers >= n)]
-        if wrong.size:
-            index, number = name_of(one.index), int(wrong.flat[0])
-            raise IndexError(
-                f"{index} picks entry {number} of {name_of(one.array)}, which has {n}: compiled "
-                f"code would read past its end. {_remedy(model, one, index)}"
-            )
+        _check_numbers(model, found[k], np.asarray(numbers), int(length))
+
+
+def _check_numbers(model: pm.Model, one: Picked, numbers: np.ndarray, n: int) -> None:
+    """Raise an error for an index past the end of what has n entries."""
+    wrong = numbers[(numbers < -n) | (numbers >= n)]
+    if wrong.size:
+        index, number = name_of(one.index), int(wrong.flat[0])
+        raise IndexError(
+            f"{index} picks entry {number} of {name_of(one.array)}, which has {n}: compiled "
+            f"code would read past its end. {_remedy(model, one, index)}"
+        )
+
+
+def index_checker(
+    model: pm.Model,
+    expression: Variable,
+    held: Mapping[Variable, tuple[int, ...]],
+    parts: Mapping[Variable, Variable],
+    at: Variable,
+) -> Callable[[np.ndarray], None]:
+    """What raises `check_indices`' error for other rows, from which indices are made.
+
+    Parameters
+    ----------
+    model, held
+        As for `check_indices`.
+    expression : Variable
+        Of the model's random variables.
+    parts : dict of Variable and Variable
+        What data of the model are, for the rows.
+    at : Variable
+        A matrix of rows.
+    """
+    found = []
+    for one in picks([expression], held):
+        below = set(ancestors([one.index]))
+        if below & set(parts) and not below & set(held):
+            found.append(one)
+    if not found:
+        return _nothing_to_check
+    stands = {v: pt.zeros(shape, dtype=v.dtype) for v, shape in held.items()}
+    replaced = stands | dict(parts)
+    graphs = [v for one in found for v in (one.index, one.array.shape[one.axis])]
+    outputs = clone_replace(graphs, replaced, rebuild_strict=False)
+    outputs[1::2] = rewrite_graph(outputs[1::2], include=("ShapeOpt", "canonicalize"))
+    function = pytensor.function([at], outputs, mode=PYTHON, on_unused_input="ignore")
+
+    def check(rows):
+        values = function(rows)
+        for one, numbers, n in zip(found, values[::2], values[1::2], strict=True):
+            _check_numbers(model, one, np.asarray(numbers), int(n))
+
+    return check
+
+
+def _nothing_to_check(rows: np.ndarray) -> None:
+    """No index is made of rows."""
+
+
+def labels_of_index(model: pm.Model, expression: Variable, index: Variable) -> tuple | None:
+    """Labels of the entries that data pick, where all that they pick from has the same."""
+    found = [one for one in picks([expression]) if _without_cast(one.index) is index]
+    dims = {_dim_of(model, one) for one in found}
+    if len(dims) != 1 or None in dims:
+        return None
+    labels = tuple(np.asarray(model.coords[dims.pop()]).tolist())
+    return labels if len(set(labels)) == len(labels) else None
+
+
+def _without_cast(index: Variable) -> Variable:
+    op = index.owner.op if index.owner else None
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast):
+        [index] = list(index.owner.inputs)
+    return index
 
 
 def _is_checked(one: Picked, held) -> bool:

@@ -325,7 +325,7 @@ QUESTIONS = [
     ),
     remedy(
         "its other inputs are unknown at other rows. Use the function of trees inside it",
-        asked(pmt.predictions, frame(), of=_with_offset, var_name="mean"),
+        asked(pmt.permutation_importance, frame(), Y[:N], of=_with_offset, var_name="mean"),
         asked(pmt.predictions, frame(), of=_with_offset, var_name="mu"),
         _offset_added,
     ),

@@ -1,0 +1,325 @@
+"""Functions of the whole model: of the rows of X, and of model data with an entry for each row.
+
+A Deterministic may take more for a row than the outputs of trees: an exposure, a treatment that is
+a coefficient, the effect of the row's group. Data of that kind are columns beside those of X
+(`table`), so that whatever is asked of a column of X can be asked of them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor import matrix
+
+from pymc_trees.arguments import check_seed
+from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.table import schema_of
+from pymc_trees.distributions.forest_inputs import Evaluation
+from pymc_trees.distributions.tree_variable import evaluations
+from pymc_trees.posterior.draws import SAMPLE, draws_of, model_of, thinned
+from pymc_trees.posterior.new_groups import changed_dims, with_new_groups
+from pymc_trees.posterior.reading.functions import (
+    BLOCK,
+    Function,
+    HeldRows,
+    bases_of,
+    function_of,
+)
+from pymc_trees.posterior.reading.indices import PYTHON, index_checker, labels_of_index
+from pymc_trees.posterior.reading.rowwise import (
+    DataBesideError,
+    Opened,
+    OtherRowsError,
+    check_rowwise,
+    no_row_of_its_own,
+)
+from pymc_trees.posterior.reading.table import (
+    ANY_X,
+    Beside,
+    RowTable,
+    Source,
+    beside_source,
+    inputs_source,
+)
+
+
+class WholeFunction(Function):
+    """A Deterministic of a model, as a function of X and of the data that have an entry for a row.
+
+    Parameters
+    ----------
+    idata, model, var_name, func, group
+        As for `Function`.
+    data : array, frame or mapping, optional
+        A mapping gives other values of any model data by name; those without an entry for each row
+        are taken as they are there, X and others when rows are made (`rows`).
+    draws : int, optional
+        Number of draws, over all chains and evenly spaced; default all.
+    random_state : numpy.random.Generator or seed, optional
+        For effects of groups that were not seen.
+    """
+
+    def __init__(
+        self,
+        idata,
+        model: pm.Model | None,
+        var_name: str | None = None,
+        func=None,
+        group: str = "posterior",
+        data: Any = None,
+        draws: int | None = None,
+        random_state=None,
+    ):
+        self._model = model = model_of(model)
+        variable, _ = self._named_by(model, var_name)
+        self._given = _given_data(model, data)
+        self._check: Callable[[np.ndarray], None] = _no_check
+        idata = _with_groups(idata, model, variable, group, draws, random_state)
+        super().__init__(idata, model, var_name, func)
+
+    def _named_by(self, model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
+        return function_of(model, var_name, _can_be_asked)
+
+    def _read(self, model: pm.Model, others: dict[Variable, np.ndarray]):
+        """The first row that the model has now, and what the columns are."""
+        trees = {rv: d.shape[2:] for rv, d in zip(self.trees, self.draws, strict=False)}
+        held = trees | {rv: np.shape(value) for rv, value in others.items()}
+        self.table, self._opened, self._fixed = opened(
+            model, self.variable, self.name, self.evaluated, self.bases, others, self._given
+        )
+        at = matrix("rows", dtype="float64")
+        parts = self.table.parts(at) | self._fixed
+        self._check = index_checker(model, self.variable, held, parts, at)
+        return self.table.first(), self.table.schema
+
+    def _at_rows(self, at: Variable, drawn: dict[Variable, Variable]) -> Variable:
+        """The expression at a matrix of rows, with inputs for the variables that are drawn."""
+        replaced = self.table.parts(at) | drawn | self._fixed
+        if not self._opened.own:
+            [outputs] = clone_replace([self.variable], replaced, rebuild_strict=False)
+            return outputs
+        trees = [one.outputs for one in self.evaluated]
+        trees = clone_replace(trees, replaced, rebuild_strict=False)
+        opened, number = self._opened, at[:, -1].astype("int64")
+        inputs = {v: drawn[rv] for rv, v in opened.free.items()} | self._fixed
+        each = {v: _taken(v, number, axis, inputs) for v, axis in opened.own}
+        rows = {opened.rows: pt.concatenate([*trees, at], axis=1)}
+        [whole] = clone_replace([opened.whole], rows | inputs | each, rebuild_strict=False)
+        return whole
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X, and of data beside it."""
+        return self.table.n_columns
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it takes more for a row than the columns of one X."""
+        return len(self.table.sources) > 1 or self.table.numbered
+
+    def rows(self, X: Any, name: str = "data") -> np.ndarray:
+        """(n, columns) table of rows: the model's own, or of other X and data; for `reduced`."""
+        rows = self.table.now() if X is None else self.table.rows(X, self.name, name)
+        if len(rows) == 0:
+            raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
+        return rows
+
+    def check_named(self, argument: str, which: Any) -> None:
+        """Raise an error where users name data of the model that are the same for all rows."""
+        known = {str(v.name) for v in self._model.data_vars} - set(map(str, self.table.names))
+        names = [which] if isinstance(which, str) else which
+        shared = [one for one in names if isinstance(one, str) and one in known]
+        if shared:
+            raise ValueError(
+                f"{argument}: {shared[0]!r} is data of the model without an entry for each row of "
+                f"{self.name}: compare predictions(data={{{shared[0]!r}: ...}}) at two values."
+            )
+
+    def reduced(
+        self,
+        X: np.ndarray | HeldRows,
+        reduce: Callable,
+        dims: dict[str, Any],
+        progressbar: bool = False,
+    ) -> xr.DataArray:
+        """What ``reduce`` makes of the values at rows, for each draw, as for `Expression`."""
+        self.check(X)
+        return super().reduced(X, reduce, dims, progressbar)
+
+    def check(self, X: np.ndarray | HeldRows) -> None:
+        """Raise an error for rows at which data have no values, or pick entries there are not."""
+        for start in range(0, len(X), BLOCK):
+            rows = X[start : start + BLOCK]
+            self.table.check(rows)
+            self._check(rows)
+
+    def _some_rows(self, n: int) -> np.ndarray:
+        return np.ascontiguousarray(self.table.first()[[0] * n])
+
+
+def _no_check(rows: np.ndarray) -> None:
+    """Before it is known what indices there are."""
+
+
+def _taken(v: Variable, number: Variable, axis: int, inputs: Mapping) -> Variable:
+    """Of what has an entry for each row of the model, those of the rows with some numbers."""
+    [copy] = clone_replace([v], dict(inputs), rebuild_strict=False) if v.owner else [v]
+    return pt.take(inputs.get(copy, copy), number, axis=axis)
+
+
+# ------------------------------------------------------- What an expression takes for each row
+
+
+def opened(
+    model: pm.Model,
+    variable: Variable,
+    name: str,
+    evaluated: list[Evaluation],
+    bases: list[Variable],
+    others: Mapping[Variable, np.ndarray],
+    given: Mapping[Variable, Any],
+) -> tuple[RowTable, Opened, dict[Variable, Variable]]:
+    """Its table, the expression as a function of that, and other data as they are given."""
+    sources, beside = _inputs(evaluated, bases, name), []
+    below = set(ancestors([variable], blockers=model.basic_RVs))
+    while True:
+        table = RowTable(sources)
+        try:
+            found = check_rowwise(variable, evaluated, bases, name, others, table)
+            break
+        except DataBesideError as more:
+            added = [one for one in more.beside if one not in beside]
+            if not added:
+                raise no_row_of_its_own(name) from None
+            _check_not_in_X(name, added, bases)
+            beside += added
+            sources += [
+                beside_source(model, one, lambda v: labels_of_index(model, variable, v))
+                for one in added
+            ]
+    if found.own:
+        _check_length(name, found, others, len(sources[0].values), sources[0].name)
+        below = set(ancestors([v for v, _ in found.own]))
+        random = [rv.name for rv, v in found.free.items() if v in below]
+        table = RowTable(sources, f"an entry of {random}" if random else "a number")
+        found = check_rowwise(variable, evaluated, bases, name, others, table)
+    of_rows = {v for source in sources for v in source.variables}
+    fixed = {v: value for v, value in given.items() if v in below and v not in of_rows}
+    return table, found, {v: pt.constant(_as_data(v, value)) for v, value in fixed.items()}
+
+
+def _check_length(name, found: Opened, others, n: int, X: str) -> None:
+    """Raise an error unless numbers of the model's rows are as many as X has rows now."""
+    known = {found.free[rv]: pt.constant(value) for rv, value in others.items()}
+    for v, axis in found.own:
+        [length] = clone_replace([v.shape[axis]], known, rebuild_strict=False)
+        if (number := int(length.eval(mode=PYTHON))) != n:
+            raise OtherRowsError(
+                f"{name} takes numbers or variables with an entry for each of {number} rows, but "
+                f"{X} has {n} rows now: set the rows back that the model was declared with, or "
+                "make indices and numbers of rows pm.Data and set them too."
+            )
+
+
+def _inputs(evaluated: list[Evaluation], bases: list[Variable], name: str) -> list[Source]:
+    """Inputs of all forests; equal ones are one source."""
+    sources: list[Source] = []
+    schemas: list[Schema] = []
+    for one, base in zip(evaluated, bases, strict=True):
+        X = np.asarray(base.eval(), dtype=np.float64)
+        schema = schema_of(one.tree) or Schema.of_numbers(X.shape[1])
+        for k, (known, old) in enumerate(zip(sources, schemas, strict=True)):
+            alike = (old.names, old.levels) == (schema.names, schema.levels)
+            if base in known.variables or (alike and np.array_equal(X, known.values)):
+                schemas[k] = old._replace(complete=old.complete or schema.complete)
+                variables = list(dict.fromkeys([*known.variables, base]))
+                sources[k] = known._replace(variables=variables, schema=schemas[k])
+                break
+        else:
+            sources.append(inputs_source(base.name or ANY_X, [base], X, schema))
+            schemas.append(schema)
+    if len(sources) > 1 and any(schema.names is None for schema in schemas):
+        raise ValueError(
+            f"{name} evaluates forests at different X: give frames, so that their columns have "
+            "names, or use its functions one by one."
+        )
+    return sources
+
+
+def _check_not_in_X(name: str, beside: list[Beside], bases: list[Variable]) -> None:
+    """Raise an error where trees are evaluated at rows that are made of data used beside them."""
+    made_of = set(ancestors(bases)) - set(bases)
+    both = [str(one.variable.name) for one in beside if one.variable in made_of]
+    if both:
+        raise ValueError(
+            f"{name} evaluates trees at rows made of {both}, and uses {both} beside them: make X "
+            "one pm.Data with that column, and take it from there, X[:, k]."
+        )
+
+
+def _can_be_asked(model: pm.Model, variable: Variable, drawn: Mapping) -> bool:
+    """Whether an expression is a function of rows."""
+    found = evaluations([variable], blockers=model.basic_RVs)
+    try:
+        opened(model, variable, variable.name, found, bases_of(found, model), drawn, {})
+    except ValueError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------- Other data, and groups that are new
+
+
+def _given_data(model: pm.Model, data: Any) -> dict[Variable, Any]:
+    """Model data that a mapping gives, by variable."""
+    if not isinstance(data, Mapping):
+        return {}
+    known = {str(v.name): v for v in model.data_vars}
+    unknown = [key for key in data if key not in known and key != ANY_X]
+    if unknown:
+        raise ValueError(
+            f"data: {unknown} are not data variables of the model, which has {list(known)}."
+        )
+    return {known[key]: value for key, value in data.items() if key in known}
+
+
+def _as_data(variable: Variable, value: Any) -> np.ndarray:
+    """Other values of data that are the same for all rows."""
+    now, new = np.asarray(variable.get_value()), np.asarray(value)
+    if new.ndim != now.ndim or new.dtype.kind not in "biuf":
+        raise ValueError(
+            f"data: {variable.name} has the shape {new.shape} and the type {new.dtype}: give "
+            f"numbers of shape {now.shape}, as the model has them."
+        )
+    if (kept := new.astype(now.dtype)).dtype.kind in "biu" and (kept != new).any():
+        raise ValueError(
+            f"data: {variable.name} is {now.dtype} in the model, which cannot hold {value}: give "
+            "whole numbers, or declare it as floats."
+        )
+    return kept
+
+
+def _with_groups(idata, model, variable, group, draws, random_state):
+    """Draws with effects of the groups that the model has now, and as many as are wanted."""
+    constant = idata.children.get("constant_data") if isinstance(idata, xr.DataTree) else None
+    idata = draws_of(idata, group)
+    posterior = getattr(idata, "children", {}).get("posterior")
+    if posterior is None or not set(SAMPLE) <= set(posterior.dims):
+        return idata  # `checked_draws` says what is wrong
+    if draws is not None:
+        taken = thinned(posterior.sizes["chain"], posterior.sizes["draw"], draws)
+        idata = idata.isel(draw=taken)
+    known = idata["posterior"].to_dataset()
+    changes = changed_dims(model, known, [variable])
+    if not changes:
+        return idata
+    data = {} if constant is None else {str(k): v.to_numpy() for k, v in constant.data_vars.items()}
+    rng = check_seed(random_state, "random_state")
+    completed = with_new_groups(model, known, changes, data, SAMPLE, rng)
+    return xr.DataTree.from_dict({"posterior": completed})
