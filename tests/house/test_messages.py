@@ -330,8 +330,6 @@ UNTRIED = {
             "column, so give it the same numbers in both.",
             "… is a column of … and of …, with other contents: give one of them another name in "
             "the model.",
-            "… evaluates forests at different X: give frames, so that their columns have names, or "
-            "use its functions one by one.",
             "… evaluates trees at rows made of …, and uses … beside them: make X one pm.Data with "
             "that column, and take it from there, X[:, k].",
             "…: … is data of the model without an entry for each row of …: compare "

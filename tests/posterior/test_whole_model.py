@@ -78,6 +78,9 @@ def asked():
         effects = pm.Normal("effects", shape=2)
         arm = pm.Data("arm", known["arm"])
         pm.Deterministic("of_arms", effects[arm] * f + arm)
+        three = pt.stack([f, exposure, a[g]], axis=1)
+        pm.Deterministic("sorted", pt.sort(three, axis=1))
+        pm.Deterministic("ranked", pt.sort(f + exposure + a[g]))
         pm.Deterministic("total", f.sum() + b)
         pm.OrderedLogistic("o", eta=f + b * z, cutpoints=cuts, observed=np.zeros(N, dtype=int))
         prior = pm.sample_prior_predictive(6, random_seed=3)
@@ -98,7 +101,19 @@ def by_pymc(name, **data):
     return found.posterior_predictive[name].to_numpy()
 
 
-NAMES = ["p", "rate", "mean", "zero", "hurdle", "survival", "linear", "bill", "o_probs", "of_arms"]
+NAMES = [
+    "p",
+    "rate",
+    "mean",
+    "zero",
+    "hurdle",
+    "survival",
+    "linear",
+    "bill",
+    "o_probs",
+    "of_arms",
+    "sorted",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -108,7 +123,7 @@ def test_all_at_other_rows_and_data(name):
     everything = {"X": new, "only": new[["age"]], **data, "price": 3.5}
     wanted = by_pymc(name, **everything)
     found = pmt.predictions(idata, model, everything, var_name=name, **QUIET)["prediction"]
-    if name in ("survival", "o_probs"):
+    if name in ("survival", "o_probs", "sorted"):
         wanted = np.swapaxes(wanted, -1, -2)
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     assert found.sizes["row"] == 5 and found.var() > 0
@@ -259,6 +274,7 @@ def test_draws_are_thinned_evenly():
     ("data", "name", "message"),
     [
         (None, "total", "row i of total depends on other rows"),
+        (None, "ranked", "row i of ranked depends on other rows"),
         (None, "centred", "row i of centred depends on other rows"),
         (frame(5, 1), "p", r"p depends on \['z', 'g'\], with an entry for each row: give these"),
         ({"X": frame(5, 1), "z": 1.0}, "p", r"p depends on \['g'\], with an entry"),

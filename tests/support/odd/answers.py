@@ -129,6 +129,14 @@ PREDICTIONS = {
     "func of no shape": row(pmt.predictions, "func", func=lambda v: None),
     "an array of two columns": row(pmt.predictions, "3", np.zeros((2, 2))),
     "no rows": row(pmt.predictions, "no", pd.DataFrame(frame().iloc[:0])),
+    "data of no name": row(pmt.predictions, "'weight'", {"weight": 1.0}),
+    "data without X": row(pmt.predictions, None, {}),
+    "draws zero": row(pmt.predictions, "draws", draws=0),
+    "summary a word": row(pmt.predictions, "summary", summary="median"),
+    "summary beyond": row(pmt.predictions, "summary", summary=(0.5, 95)),
+    "where too short": row(pmt.predictions, "where", where=[True]),
+    "where a word": row(pmt.predictions, "where", where="land"),
+    "where numbers": row(pmt.predictions, "where", where=np.arange(12)),
 }
 
 COMPARISONS = {

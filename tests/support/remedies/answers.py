@@ -77,6 +77,15 @@ def _at_two_inputs():
     return _prior_of(declare)
 
 
+def _at_two_frames():
+    def declare():
+        f = pmt.BART("f", pd.DataFrame(X, columns=["a", "b"]), m=2, leaf=LEAF)
+        g = pmt.BART("g", pd.DataFrame(X[::-1], columns=["c", "d"]), m=2, leaf=LEAF)
+        pm.Deterministic("total", f + g)
+
+    return _prior_of(declare)
+
+
 def _beside():
     """A function that uses X beside the trees."""
 
@@ -235,7 +244,14 @@ QUESTIONS = [
     ),
     remedy(
         "evaluates forests at different X: use its functions one by one",
-        asked(pmt.predictions, X, of=_at_two_inputs, var_name="total"),
+        asked(pmt.permutation_importance, X, Y, of=_at_two_inputs, var_name="total"),
+        asked(pmt.permutation_importance, X, Y, of=_at_two_inputs, var_name="f"),
+        asked(pmt.permutation_importance, X, Y, of=_at_two_inputs, var_name="g"),
+    ),
+    remedy(
+        "give frames, so that their columns have names, or use its functions one by one",
+        asked(pmt.predictions, of=_at_two_inputs, var_name="total"),
+        asked(pmt.predictions, of=_at_two_frames, var_name="total"),
         asked(pmt.predictions, X, of=_at_two_inputs, var_name="f"),
         asked(pmt.predictions, X, of=_at_two_inputs, var_name="g"),
     ),
