@@ -4,10 +4,10 @@
     python -m benchmarks.mixing.terms --cases groups logit --rows 1000 --groups 10 --trees 50
 
 `mu = f(X) + a[group] + ...` with five columns and a curved f. Each case is sampled twice from the
-same seeds: as `pm.sample()` assigns steps (`GaussianTerms`), and with `step=[pmt.Hybrid()]`, where
-NUTS has the terms. Integrated autocorrelation times are draws over bulk ESS (ArviZ), in steps;
-those of f and its R-hat are over the first 50 rows. `told` marks a column of X that tells groups
-apart.
+same seeds: as `pm.sample()` assigns steps (`GaussianTerms`), and with `step=[pmt.Hybrid()]` (soft
+trees: `pmt.SoftCGM`), where NUTS has the terms. Integrated autocorrelation times are draws over
+bulk ESS (ArviZ), in steps; those of f and its R-hat are over the first 50 rows. `told` marks a
+column of X that tells groups apart, as there is in `soft`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import pymc as pm
 
 import pymc_trees as pmt
 
-CASES = ["groups", "told", "small", "coefficient", "spline", "crossed", "slopes", "bcf", "logit"]
+CASES = "groups told small coefficient spline crossed slopes bcf logit soft".split()
 ROWS_OF_F = 50
 
 
@@ -32,13 +32,14 @@ def declare(case: str, n: int, K: int, m: int, rng) -> pm.Model:
     """A model of a case with its simulated data."""
     X = rng.random((n, 5))
     group, other, z = rng.integers(0, K, n), rng.integers(0, 2 * K, n), rng.normal(size=n)
-    if case == "told":
+    told = case in ("told", "soft")
+    if told:
         X[:, 0] = group
-    tau_true = 0.2 if case == "small" else 2.0 if case == "told" else 0.5
+    tau_true = 0.2 if case == "small" else 2.0 if told else 0.5
     y = np.sin(6 * X[:, 1]) + 2 * X[:, 2] * X[:, 3] + tau_true * rng.normal(size=K)[group]
     y = y + 0.3 * z + rng.normal(0, 0.5, n)
     with pm.Model() as model:
-        eta = pmt.BART("f", X, y, m=m)
+        eta = (pmt.SoftBART if case == "soft" else pmt.BART)("f", X, y, m=m)
         tau = pm.HalfNormal("tau", 1.0)
         if case == "slopes":
             chol, *_ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=pm.HalfNormal.dist(1.0))
@@ -65,10 +66,10 @@ def declare(case: str, n: int, K: int, m: int, rng) -> pm.Model:
     return model
 
 
-def measure(model, joint: bool, options) -> dict:
+def measure(model, case: str, joint: bool, options) -> dict:
     """Sample once: steps for one independent draw, R-hats, milliseconds a step."""
     with model:
-        step = None if joint else [pmt.Hybrid()]
+        step = None if joint else [pmt.SoftCGM() if case == "soft" else pmt.Hybrid()]
         sizes = {"draws": options.draws, "tune": options.tune, "chains": options.chains}
         quiet = {"progressbar": False, "compute_convergence_checks": False}
         pm.sample(2, tune=2, chains=1, cores=1, step=step, random_seed=1, **quiet)  # compiles
@@ -117,7 +118,7 @@ def main() -> None:
         for joint in (True, False):
             model = declare(case, n, K, m, np.random.default_rng(options.seed))
             found = {"case": case, "rows": n, "groups": K, "trees": m, "joint": joint}
-            found |= measure(model, joint, options)
+            found |= measure(model, case, joint, options)
             line = " | ".join(
                 f"{v:.3g}" if isinstance(v, float) and k != "R-hat, worst" else f"{v}"[:5]
                 for k, v in found.items()

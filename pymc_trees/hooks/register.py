@@ -5,6 +5,7 @@ import pymc.sampling.mcmc
 import pymc.step_methods
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.hooks.wrap import wrap
 from pymc_trees.step_methods.cgm import CGM, GrowPrune, RestructureCGM
 from pymc_trees.step_methods.hybrid import Hybrid
@@ -53,7 +54,7 @@ def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **
     if GaussianTerms in selected_steps:
         passed = [model.values_to_rvs[value] for step in steps for value in step.vars]
         able = []
-        if not any(is_forest(rv) for rv in passed):
+        if not any(is_forest(rv) or is_soft_forest(rv) for rv in passed):
             able = can_draw(model, selected_steps[GaussianTerms])
         selected_steps = _to_nuts(GaussianTerms, selected_steps, able)
     if step_kwargs is not None and pm.NUTS.name in step_kwargs:

@@ -1,6 +1,6 @@
 """The joint draw around one likelihood: numbers at a point, sums over the rows, new values."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
@@ -8,12 +8,14 @@ from pytensor.graph.replace import clone_replace
 
 from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.targets.conjugate import latent_numbers, latent_precisions
-from pymc_trees.targets.forest_state import ForestData, ForestState
+from pymc_trees.targets.forest_state import ForestData
 from pymc_trees.targets.graph import depends_on
 from pymc_trees.targets.likelihoods.contract import rows_of
 from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
+from pymc_trees.targets.soft_forest_state import SoftForestData
 from pymc_trees.terms.draw import (
     Evidence,
     Marginal,
@@ -32,8 +34,10 @@ from pymc_trees.terms.leaves import (
     choose_trees,
     products,
     steps_between,
+    sweep_cost,
 )
 from pymc_trees.terms.rows import GaussianRows
+from pymc_trees.terms.soft_leaves import SoftLeaves
 
 MOST_PRECISE = 1e11
 """Precision of the rows of a leaf over that of its prior: the draw loses as many digits of 16."""
@@ -56,7 +60,7 @@ class OwnState:
     """State of a forest that no step shares: decoded after each sweep."""
 
     def __init__(self):
-        self.forest: ForestState | None = None
+        self.forest: Any = None  # of the kind of the forest
 
     def __getstate__(self):
         """State without the arrays of a chain, which the next point rebuilds."""
@@ -77,12 +81,12 @@ class SharedState:
         self.step, self.place = step, place
 
     @property
-    def forest(self) -> ForestState | None:
+    def forest(self) -> Any:
         """The step's own; None after an error."""
         return self.step.states[self.place].forest
 
     @forest.setter
-    def forest(self, state: ForestState | None):
+    def forest(self, state):
         self.step.states[self.place] = self.step.states[self.place]._replace(forest=state)
 
 
@@ -90,7 +94,7 @@ class Integrated(NamedTuple):
     """The rows as a function of the vectors, and the leaves that were integrated out."""
 
     marginal: Marginal
-    leaves: list[ForestLeaves]
+    leaves: list[ForestLeaves | SoftLeaves]
 
 
 class JointDraw:
@@ -110,7 +114,10 @@ class JointDraw:
         self.observed, self.likelihood = rows.observed.name, rows.likelihood
         self.of_logs, self.most_leaves = rows.of_logs, most_leaves
         self.n = rows.forests[0].owner.op.layout.n_rows
-        self.forests = [ForestData(model, forest) for forest in rows.forests]
+        self.forests = [
+            (SoftForestData if is_soft_forest(forest) else ForestData)(model, forest)
+            for forest in rows.forests
+        ]
         self.vectors: list[Vector] = []
         self.fixed: list[Vector] = []
         place = natural = 0
@@ -128,8 +135,10 @@ class JointDraw:
             place, natural = place + width * drawn, natural + size
         self.n_values, self.n_natural = place, natural
         self._compile(model, rows, chosen)
-        self.n_trees = sum(forest.layout.m for forest in self.forests)
-        self.every = steps_between(self.n, self.n_trees, place, len(self.hypers))
+        n_trees = [one.layout.m for one in self.forests]
+        soft = sum(one.layout.m for one in self.forests if isinstance(one, SoftForestData))
+        self.sweep = sweep_cost(self.n, sum(n_trees) - soft, soft)
+        self.every = steps_between(self.n, sum(n_trees), self.sweep, place, len(self.hypers))
         """Steps for each draw."""
         self._static: tuple | None = None
         self._layout_of_columns: tuple | None = None
@@ -279,14 +288,15 @@ class JointDraw:
         for vector in self.vectors:
             natural[vector.natural] = 0.0
         rest = y - offset - (natural[index] * factor).sum(axis=1)
-        most = self.most_leaves or affordable_leaves(self.n, self.n_trees, w.size == 1)
+        most = self.most_leaves or affordable_leaves(self.n, self.sweep, w.size == 1)
         trees = choose_trees(rng, self.forests, states, most)
-        leaves: list[ForestLeaves] = []
+        leaves: list[ForestLeaves | SoftLeaves] = []
         for forest, one, setting, (index_f, by), chosen in zip(
             self.forests, states, settings, of_forests, trees, strict=True
         ):
             start = sum(part.n_values for part in leaves)
-            part = ForestLeaves(forest, one, setting, index_f, by, chosen, start)
+            kind = SoftLeaves if isinstance(forest, SoftForestData) else ForestLeaves
+            part = kind(forest, one, setting, index_f, by, chosen, start)
             rest = rest - part.fixed_outputs()
             leaves.append(part)
         gram, cross, rhs = products(leaves, w, self.n_natural, slots, rest)

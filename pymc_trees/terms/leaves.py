@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_trees.core.soft_forest.trees import SoftTrees
 from pymc_trees.terms.kernels.gram import (
     WORD,
     add_cross,
@@ -15,6 +16,7 @@ from pymc_trees.terms.kernels.gram import (
     number_leaves,
     set_bits,
 )
+from pymc_trees.terms.soft_leaves import SoftLeaves
 
 ROWS_AT_ONCE = 512
 """Rows of a block of the dense matrix of leaves."""
@@ -24,24 +26,33 @@ MOST_LEAVES = 1_000
 """Leaf values drawn at once, whatever their cost."""
 
 
-def sweep_cost(n: int, n_trees: int) -> float:
-    """Cost of a step of `Hybrid`, in milliseconds (`benchmarks/notes/gaussian_terms.md`)."""
-    return n_trees * (0.04 + 9e-6 * n)
+def sweep_cost(n: int, n_trees: int, n_soft: int = 0) -> float:
+    """Cost of a step of `Hybrid` and of `SoftCGM`, in ms (`benchmarks/notes/gaussian_terms.md`).
+
+    Parameters
+    ----------
+    n_trees, n_soft : int
+        Trees of hard forests, and of soft ones.
+    """
+    visits = n * n_soft  # of a row in a tree, in one sweep
+    return n_trees * (0.04 + 9e-6 * n) + 2e-5 * max(visits, min(10 * visits, 100_000))
 
 
-def affordable_leaves(n: int, n_trees: int, by_bits: bool) -> int:
+def affordable_leaves(n: int, sweep: float, by_bits: bool) -> int:
     """Leaf values whose cross products cost about a quarter of a sweep.
 
     Parameters
     ----------
+    sweep : float
+        `sweep_cost` of all forests.
     by_bits : bool
-        Whether pairs of leaves are counted (`gram_of`) instead of multiplied.
+        Whether pairs of leaves are counted (`products`) instead of multiplied.
     """
     pair = 4e-9 * n + 1e-5 if by_bits else 4.5e-8 * n
-    return min(MOST_LEAVES, int((0.25 * sweep_cost(n, n_trees) / pair) ** 0.5))
+    return min(MOST_LEAVES, int((0.25 * sweep / pair) ** 0.5))
 
 
-def steps_between(n: int, n_trees: int, n_coefficients: int, n_hypers: int) -> int:
+def steps_between(n: int, n_trees: int, sweep: float, n_coefficients: int, n_hypers: int) -> int:
     """Steps of the forests for each joint draw: more where vectors are so long that they cost more.
 
     Parameters
@@ -51,9 +62,9 @@ def steps_between(n: int, n_trees: int, n_coefficients: int, n_hypers: int) -> i
     n_hypers : int
         Hyperparameters, each with some seven evaluations of a density.
     """
-    p, K = affordable_leaves(n, n_trees, by_bits=True), n_coefficients
+    p, K = affordable_leaves(n, sweep, by_bits=True), n_coefficients
     cost = (1 + 7 * n_hypers) * 1.4e-8 * K**3 + 1e-7 * min(p, 3 * n_trees) * K * (2 * K + p)
-    return max(1, round(cost / sweep_cost(n, n_trees)))
+    return max(1, round(cost / sweep))
 
 
 class ForestLeaves:
@@ -122,17 +133,23 @@ class ForestLeaves:
         return self.forest.store(self.state, self.settings)
 
 
+def _sizes(forest, state) -> tuple[int, int]:
+    """Trees of a forest, and coefficients of their leaves."""
+    trees = state.trees
+    if isinstance(trees, SoftTrees):
+        return trees.size.size, (int(trees.size.sum()) + trees.size.size) // 2
+    m, used = trees.roots.size, trees.column.size - int(trees.n_free[0])
+    leaves = (used + m) // 2  # a binary tree of k nodes has (k + 1) / 2 leaves
+    return m, leaves * (1 if forest.layout.own_outputs is not None else forest.layout.n_values)
+
+
 def choose_trees(rng, forests, states, most: int) -> list[np.ndarray]:
     """Trees whose leaf values are drawn: all, or some at random where there are more than ``most``.
 
     Which trees are chosen depends on their number of leaves alone, which the draw does not change.
     """
-    n_trees = [one.trees.roots.size for one in states]
-    total = 0
-    for forest, one, m in zip(forests, states, n_trees, strict=True):
-        used = one.trees.column.size - int(one.trees.n_free[0])
-        leaves = (used + m) // 2  # a binary tree of k nodes has (k + 1) / 2 leaves
-        total += leaves * (1 if forest.layout.own_outputs is not None else forest.layout.n_values)
+    sizes = [_sizes(forest, one) for forest, one in zip(forests, states, strict=True)]
+    n_trees, total = [m for m, _ in sizes], sum(values for _, values in sizes)
     if total <= most:
         return [np.arange(m) for m in n_trees]
     some = [max(1, int(m * most / total)) for m in n_trees]
@@ -140,7 +157,11 @@ def choose_trees(rng, forests, states, most: int) -> list[np.ndarray]:
 
 
 def products(
-    leaves: list[ForestLeaves], w: np.ndarray, n_columns: int, slots: list["Slot"], y: np.ndarray
+    leaves: list[ForestLeaves | SoftLeaves],
+    w: np.ndarray,
+    n_columns: int,
+    slots: list["Slot"],
+    y: np.ndarray,
 ):
     """B'WB (at least its lower triangle), B'WG and B'Wy.
 
@@ -150,15 +171,16 @@ def products(
     """
     n, p = leaves[0].n, sum(part.n_values for part in leaves)
     gram, cross, rhs = np.zeros((p, p)), np.zeros((p, n_columns)), np.zeros(p)
-    weighted = [part.by * w for part in leaves]
-    for part, numbers in zip(leaves, weighted, strict=True):
+    hard = [part for part in leaves if isinstance(part, ForestLeaves)]
+    weighted = [part.by * w for part in hard]
+    for part, numbers in zip(hard, weighted, strict=True):
         add_sums(*part.place, numbers, y, rhs)
-    levels = [level for part in leaves if (level := part.level) is not None]
+    levels = [level for part in hard if (level := part.level) is not None]
     counted = w.size == 1 and len(levels) == len(leaves)
     if counted:
         bits = np.zeros((p, -(-n // WORD)), dtype=np.uint64)
         after, by = np.empty(p, dtype=np.int64), np.empty(p)
-        for part, (used, factor) in zip(leaves, levels, strict=True):
+        for part, (used, factor) in zip(hard, levels, strict=True):
             place = slice(part.start, part.start + part.n_values)
             set_bits(*part.place, used, bits)
             after[place] = np.repeat(part.first[1:], np.diff(part.first))
@@ -166,26 +188,33 @@ def products(
         count_pairs(bits, after, gram)
         gram *= w[0] * by[:, None] * by
     else:
-        _multiply(leaves, w, gram)
+        soft = [part for part in leaves if isinstance(part, SoftLeaves)]
+        _multiply(hard, soft, w, slots, y, gram, cross, rhs)
     for slot in slots:
         if counted and slot.bits is not None:
             count_cross(bits, slot.bits, w[0] * slot.level * by, slot.first, cross)
             continue
-        for part, numbers in zip(leaves, weighted, strict=True):
+        for part, numbers in zip(hard, weighted, strict=True):
             add_cross(*part.place, numbers, slot.column, slot.factor, cross)
     return gram, cross, rhs
 
 
-def _multiply(leaves: list[ForestLeaves], w, gram) -> None:
-    n, p = leaves[0].n, len(gram)
+def _multiply(hard, soft, w, slots, y, gram, cross, rhs) -> None:
+    """Blocks of rows: pairs of all leaves, and what only soft leaves still lack."""
+    n, p = y.size, len(gram)
     block = np.zeros((p, min(n, ROWS_AT_ONCE)))
-    weighted = [part.by * np.sqrt(w) for part in leaves]
+    weighted = [part.by * np.sqrt(w) for part in hard]
+    root = np.sqrt(np.broadcast_to(w, (n,))) if soft else None
     for first in range(0, n, ROWS_AT_ONCE):
         width = min(ROWS_AT_ONCE, n - first)
-        for part, numbers in zip(leaves, weighted, strict=True):
+        rows = slice(first, first + width)
+        for part, numbers in zip(hard, weighted, strict=True):
             fill_block(*part.place, numbers, first, width, block)
+        for one in soft:
+            dense = one.fill(block, rows, root)
+            one.add_products(dense, rows, root, slots, y, cross, rhs)
         gram += block[:, :width] @ block[:, :width].T
-        for part in leaves:
+        for part in hard:
             clear_block(*part.place, len(part.by), first, width, block)
 
 

@@ -12,6 +12,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable, tree_variables
 from pymc_trees.targets.affine import Affine, LinearMap, read_affine_map
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
@@ -85,12 +86,9 @@ def read_rows(model: pm.Model) -> list[GaussianRows]:
 
 
 def _read_all(model):
-    trees = {tree.rv: tree for tree in tree_variables(model)}
-    if not any(is_forest(rv) for rv in trees):
-        return []
     found: list[GaussianRows] = []
     seen: set[Variable] = set()
-    for forest in (rv for rv in trees if is_forest(rv)):
+    for forest in (tree.rv for tree in tree_variables(model) if _is_sum_of_trees(tree.rv)):
         try:
             term = sole_term(read_graph(model, forest))
         except NotConjugateError:
@@ -118,7 +116,7 @@ def _read_one(model, forest, term) -> GaussianRows | None:
     expressions = [mean, *parameters, term.value]
     forests, stands = [forest], [outputs]
     for other in model.free_RVs:
-        if is_forest(other) and other is not forest:
+        if _is_sum_of_trees(other) and other is not forest:
             value = model.rvs_to_values[other]
             places = evaluations(expressions, value)
             if not places or read_graph(model, other).terms != [observed]:
@@ -203,6 +201,10 @@ def _read_likelihood(model, forest, term):
     except (NotRecognisedError, NotConjugateError):
         return None
     return likelihood, False, predictor.eta, predictor.parameters, predictor.outputs
+
+
+def _is_sum_of_trees(rv) -> bool:
+    return is_forest(rv) or is_soft_forest(rv)
 
 
 def _is_candidate(model, rv, observed) -> bool:

@@ -62,7 +62,7 @@ class GaussianTerms(BlockedStep):
         Leaf values drawn at once. Where the forests have more, each step draws those of trees
         chosen at random, and the vectors, given the rest. Default: as many as cost about a quarter
         of a sweep over the trees, which is all of 50 trees with one precision for all rows, and
-        fewer of more trees or with precisions by row.
+        fewer of more trees, of soft ones or with precisions by row.
     rng : numpy.random.Generator or seed, optional
         `pymc.sample` sets its own.
     blocked, initial_point, compile_kwargs
@@ -83,12 +83,16 @@ class GaussianTerms(BlockedStep):
     there would be more than 800 entries in all is left to NUTS.
 
     Leaf values join the draw where a leaf is a normal number or vector; of a `LinearLeaf` the
-    intercept joins, given the slopes. Soft forests stay as they are.
+    intercept joins, given the slopes. Those of `SoftBART` join given cuts and bandwidths: a row is
+    in all leaves of a tree, in each with its weight (Linero and Yang 2018, eq. 3).
 
     References
     ----------
     Liu (1994). The collapsed Gibbs sampler in Bayesian computations with applications to a gene
     regulation problem. JASA 89(427), 958-966.
+
+    Linero and Yang (2018). Bayesian regression tree ensembles that adapt to smoothness and
+    sparsity. Journal of the Royal Statistical Society B 80(5), 1087-1110.
 
     Neal (2003). Slice sampling. The Annals of Statistics 31(3), 705-767.
 

@@ -15,9 +15,9 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy import stats
-from scipy.special import logsumexp
 from support import oracle as o
 from support.naive.batches import batch_means, gap
+from support.naive.joint_gaussian import Around, moments
 from support.naive.laws import PROBLEMS
 from support.tiers import tiers
 
@@ -25,7 +25,7 @@ import pymc_trees as pmt
 from pymc_trees.terms import draw as terms_draw
 from pymc_trees.terms import joint
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+pytestmark = pytest.mark.usefixtures("quick_compile", "one_thread")
 BATCHES, Z = 60, 5.0
 PROBLEM = PROBLEMS["gaps"]
 X, Y, N = PROBLEM.X, PROBLEM.y, PROBLEM.n
@@ -179,36 +179,17 @@ def exact(case: Case):
         weight += np.log(2) * (pairs[:, 0] != pairs[:, 1])
     V = 0.36 * (same[pairs[:, 0]] * np.outer(one, one) + same[pairs[:, 1]] * np.outer(other, other))
     centre = 0.2 * (one + other)
-    noise = np.diag(np.broadcast_to(case.sd, (N,)) ** 2.0)
-    scores, firsts, seconds = [], [], []
+    around = []
     for log_tau in GRID if case.has_tau else [0.0]:
         tau = np.exp(log_tau)
-        G, C = case.columns(tau), case.covariance(tau)
-        mean = np.broadcast_to(case.mean(tau), (G.shape[1],))
-        total = V + G @ C @ G.T + noise
-        away = Y - centre - G @ mean
-        solved = np.linalg.solve(total, np.broadcast_to(away[:, None], (len(V), N, 1)))[:, :, 0]
-        score = weight - 0.5 * (np.linalg.slogdet(total)[1] + solved @ away)
+        C, log_weight = case.covariance(tau), 0.0
         if not case.normalised:
-            score = score + 0.5 * np.linalg.slogdet(C)[1]
+            log_weight += 0.5 * np.linalg.slogdet(C)[1]
         if case.has_tau:
-            score = score + stats.halfnorm(scale=1.5).logpdf(tau) + log_tau
-        joint_prior = np.concatenate([V, np.broadcast_to(C @ G.T, (len(V), *(G @ C).T.shape))], 1)
-        moved = np.einsum("pij,pj->pi", joint_prior, solved)
-        inverse = np.linalg.inv(total)
-        before = np.concatenate(
-            [np.einsum("pii->pi", V), np.broadcast_to(np.diag(C), (len(V), len(C)))], 1
-        )
-        variance = before - np.einsum("pij,pjk,pik->pi", joint_prior, inverse, joint_prior)
-        location = np.concatenate([centre, mean]) + moved
-        tau_column = np.full((len(V), 1), log_tau)
-        firsts.append(np.concatenate([location, tau_column], axis=1))
-        seconds.append(np.concatenate([variance + location**2, tau_column**2], axis=1))
-        scores.append(score)
-    scores, firsts, seconds = map(np.concatenate, (scores, firsts, seconds))
-    weights = np.exp(scores - logsumexp(scores))
-    first = weights @ firsts
-    return first, np.sqrt(np.maximum(weights @ seconds - first**2, 1e-12))
+            log_weight += stats.halfnorm(scale=1.5).logpdf(tau) + log_tau
+        around.append(Around(log_tau, log_weight, case.columns(tau), C, case.mean(tau)))
+    first, second = moments(V, weight, centre, Y, case.sd, around)
+    return first, np.sqrt(np.maximum(second - first**2, 1e-12))
 
 
 def run(case: Case, draws: int, seed: int, **options):

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.terms.leaves import affordable_leaves, steps_between
+from pymc_trees.terms.leaves import affordable_leaves, steps_between, sweep_cost
 from pymc_trees.terms.rows import read_rows
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -62,6 +62,12 @@ def linear_leaf():
     normal(forest(leaf=pmt.LinearLeaf()) + X @ pm.Normal("b", shape=3))
 
 
+def soft_trees():
+    b, effect = pm.Normal("b", shape=3), forest("g")
+    soft = pmt.SoftBART("f", X, m=5, leaf=LEAF)
+    normal(soft * X[:, 0] + effect + pm.Normal("a", 0, pm.HalfNormal("tau"), shape=4)[G] + X @ b)
+
+
 def poisson():
     pm.Poisson("y", pm.math.exp(forest() + pm.Normal("a", shape=4)[G]), observed=C)
 
@@ -102,6 +108,7 @@ CASES = {
     two_forests_and_a_product: ("f g", "a", ""),
     gaussian_process: ("f", "h_hsgp_coeffs", "eta ls"),
     linear_leaf: ("f", "b", ""),
+    soft_trees: ("f g", "a b", "tau"),
     poisson: None,
     in_the_sd_too: None,
     a_potential: None,
@@ -155,11 +162,15 @@ def test_a_step_keeps_what_it_does_not_draw(most_leaves):
 
 def test_cost_decides():
     """Few leaves where each row has a precision of its own; rare draws of long vectors."""
-    assert affordable_leaves(1_000, 200, by_bits=True) > 400  # of some 600
-    assert affordable_leaves(10_000, 200, by_bits=False) < 200
-    assert [steps_between(1_000, 50, k, 1) for k in (1, 40)] == [1, 1]
-    assert 2 < steps_between(1_000, 50, 400, 1) < 20
-    assert steps_between(100_000, 50, 400, 1) == 1
+    assert affordable_leaves(1_000, sweep_cost(1_000, 200), by_bits=True) > 400  # of some 600
+    assert affordable_leaves(10_000, sweep_cost(10_000, 200), by_bits=False) < 200
+
+    def between(n, n_coefficients):
+        return steps_between(n, 50, sweep_cost(n, 50), n_coefficients, 1)
+
+    assert [between(1_000, k) for k in (1, 40)] == [1, 1]
+    assert 2 < between(1_000, 400) < 20
+    assert between(100_000, 400) == 1
 
 
 def test_long_vectors_are_drawn_now_and_then():

@@ -1,1 +1,1 @@
-"""Sums over rows in which pairs of leaves, and leaves and other terms, meet: `gram`."""
+"""Sums over rows in which leaves and other terms meet: `gram`, and weights of `soft` leaves."""
