@@ -29,6 +29,9 @@ PRINTS = {
     "17_monotone_dose_response": "doses at which the monotone 90% band holds the true mean",
     "18_smooth_functions": "weight of the five columns that matter",
     "19_six_samplers": "chains of RestructureCGM that saw both trees",
+    "20_schools": "sd of the level of a new school",
+    "21_areas": "areas whose 90% interval holds the true effect",
+    "22_partially_linear": "coefficient with its 90% interval",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }

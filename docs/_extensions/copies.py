@@ -33,6 +33,9 @@ THUMBNAILS = {
     "17_monotone_dose_response": 0,
     "18_smooth_functions": 0,
     "19_six_samplers": 0,
+    "20_schools": 0,
+    "21_areas": 0,
+    "22_partially_linear": -2,
     "mondrian_bayesian_optimisation": 0,
     "mondrian_learning_from_a_stream": 1,
 }
