@@ -18,7 +18,7 @@ PRINTS = {
     "07_two_soft_trees": "log evidence of the two trees",
     "06_categories_and_missing_cells": "equal, draw by draw: True",
     "08_coal_and_bikes": "years whose 90% interval holds the true rate",
-    "09_hawks_softmax": "held-out birds named rightly",
+    "09_hawks_softmax": "held-out birds classified correctly",
     "10_heteroscedasticity": "rows whose 90% interval holds the true standard deviation",
     "11_quantiles": "rows where curves cross",
     "12_model_checks": "elpd by five folds",
