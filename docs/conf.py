@@ -16,6 +16,7 @@ author = "the authors of pymc_trees"
 release = version = __version__
 
 extensions = [
+    "breaks",
     "copies",
     "myst_nb",
     "numpydoc",
@@ -29,6 +30,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "Thumbs.db", ".DS_Store"]
 templates_path = ["_templates"]
+smartquotes = False  # quotation marks in a table may be code
 
 html_theme = "furo"
 html_title = f"pymc_trees {release}"

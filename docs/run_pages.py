@@ -46,6 +46,8 @@ GUIDE = "Start|Models|Data and sampling|Results"
 FEW = {"draws": 15, "tune": 15, "chains": 2, "cores": 1}
 LIGHT = "#d0d3d6"
 """Colour of lines and letters on a dark page."""
+GROUND = "#33373b"
+"""Colour there of areas that are light grey on a white page."""
 
 
 def pages(captions: str = f"{GUIDE}|Advanced") -> list[str]:
@@ -114,10 +116,11 @@ def save_pictures(named: list[str], write: bool, where: str) -> None:
 
 
 def darken(figure) -> None:
-    """Draw in light grey what is black, on no background."""
+    """Draw in light grey what is black, in dark grey what is light, on no background."""
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.colors import to_rgb
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
     from matplotlib.spines import Spine
     from matplotlib.text import Text
 
@@ -143,6 +146,10 @@ def darken(figure) -> None:
             artist.set_edgecolor(LIGHT)
         elif isinstance(artist.get_color(), str | tuple) and dark(artist.get_color()):
             artist.set_color(LIGHT)
+    for band in figure.findobj(Rectangle):  # light grey areas
+        face = to_rgb(band.get_facecolor())
+        if min(face) > 0.75 and max(face) < 1 and max(face) - min(face) < 0.1:
+            band.set_color(GROUND)
     for axes in figure.axes:
         axes.tick_params(which="both", color=LIGHT, labelcolor=LIGHT)
     for legend in [*figure.legends, *(axes.get_legend() for axes in figure.axes)]:

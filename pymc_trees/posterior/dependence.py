@@ -41,7 +41,7 @@ def partial_dependence(
     random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Partial dependence of f on one column or a pair, draw by draw (Friedman 2001, eq. 53).
+    """Partial dependence of f on one column or a pair, draw by draw (Friedman 2001).
 
     For every value v of the grid, f at the rows of X with the column set to v, for each row
     (``individual``) or averaged over rows (``average``). The other columns keep their values, so
@@ -101,7 +101,7 @@ def partial_dependence(
     References
     ----------
     Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of
-    Statistics 29(5), section 8.2.
+    Statistics 29(5), section 8.2, eq. 53.
     Goldstein, Kapelner, Bleich and Pitkin (2015). Peeking inside the black box. Journal of
     Computational and Graphical Statistics 24(1) (individual curves).
 

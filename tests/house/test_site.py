@@ -1,4 +1,4 @@
-"""What the site adds to its pages: links to notes, pictures for dark pages, formulas offline."""
+"""What the site adds to its pages: links to notes, dark pictures, breaks, formulas offline."""
 
 import logging
 import re
@@ -9,6 +9,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS / "_extensions"))
+breaks = pytest.importorskip("breaks")
 copies = pytest.importorskip("copies")
 offline = pytest.importorskip("offline")
 NOTES = {path.stem for path in copies.NOTES.glob("*.md")}
@@ -62,6 +63,15 @@ def test_a_dark_picture_stands_after_the_light_one(tmp_path):
     found = [(re.search(r"(\w+)\.gif\"", one), re.search("only-\\w+", one)) for one in pictures]
     found = [(name[1], mode and mode[0]) for name, mode in found]
     assert found == [("a", "only-light"), ("a_dark", "only-dark"), ("b", None)]
+
+
+def test_names_in_tables_may_be_broken_at_their_joints():
+    words = "".join(f'<span class="pre">{word}</span>' for word in ("pm.plot_pdp(mu,", "0.5)"))
+    code = f'<code class="x_y">{words}</code>'
+    context = {"body": f"<p>{code}</p><td><p>a_b {code}</p></td>"}
+    breaks.break_names(None, "page", "page.html", context, None)
+    broken = code.replace("pm.plot_pdp(mu", "pm.<wbr>plot_<wbr>pdp(<wbr>mu")
+    assert context["body"] == f"<p>{code}</p><td><p>a_b {broken}</p></td>"
 
 
 def test_a_missing_inventory_is_no_warning(caplog):

@@ -52,7 +52,7 @@ def large_table() -> list[str]:
         f"the peak was {found.gb_own_peak:.1f} GB of private memory, "
         f"{found.gb_peak:.1f} GB with file pages",
         f"took {found.mean_seconds_per_step:.1f} s on average",
-        f"some {sweep:.0f} s per sweep, so 1,000 sweeps take about {1000 * sweep / 3600:.0f} hours",
+        f"takes some {sweep:.0f} s, and 1,000 sweeps about {1000 * sweep / 3600:.0f} hours",
     ]
 
 

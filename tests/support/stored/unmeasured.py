@@ -81,8 +81,8 @@ NUMBERS: dict[str, dict[str, str]] = {
         "1 MB per draw": "16 bytes a node",
         "set `max_nodes` to four times that number": "advice",
         "more than 256 MB as float64": "a threshold",
-        "39 GB of memory, 40 GB of disk": "sums of the table above",
-        "at ten times the rows": "the rows of the text",
+        "39 GB of memory and 40 GB of disk": "sums of the table above",
+        "At ten times the rows": "the rows of the text",
         "2 TB in all, which takes 20 minutes at 2 GB/s": "50 columns times 40 GB",
         "of its rows, 1.0 GB": "bytes of the table over 16 shards",
     },
@@ -101,7 +101,7 @@ NUMBERS: dict[str, dict[str, str]] = {
         "makes it three times as likely": "a weight",
         "with 95% probability": "a level",
     },
-    "docs/samplers.md": {"up to twice the usual weight": "a setting"},
+    "docs/samplers.md": {"from a quarter to twice the usual weight": "a setting"},
     "docs/troubleshooting/long_runs.md": {
         "within five seconds": "a timeout",
         "grown 16 times as large": "a threshold",
@@ -115,7 +115,7 @@ NUMBERS: dict[str, dict[str, str]] = {
 TABLES: dict[str, dict[str, str]] = {
     "docs/data_model.md": {"| field | split node | leaf | unused row |": "an encoding"},
     "docs/large_data.md": {
-        "| what | bytes | n = 10^6 | n = 10^7 | n = 10^8 |": "computed from the second column"
+        "| what | bytes | n = 10⁶ | n = 10⁷ | n = 10⁸ |": "computed from the second column"
     },
     "docs/sharded.md": {
         "| rows | 1 shard | 8 shards | 16 shards | 32 shards | 64 shards |": (
