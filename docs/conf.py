@@ -74,6 +74,10 @@ intersphinx_timeout = 10  # seconds
 
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+mathjax4_config = {  # names with an underscore, in the formulas of models
+    "loader": {"load": ["[tex]/textmacros"]},
+    "tex": {"packages": {"[+]": ["textmacros"]}},
+}
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_reference_style = "author_year"

@@ -14,6 +14,8 @@ from sphinx.util.fileutil import copy_asset
 
 MATHJAX = "sphinx-mathjax-offline"
 SCRIPT = "tex-chtml.js"
+FONTS = "output/chtml/fonts/woff-v2"
+MACROS = "input/tex/extensions/textmacros.js"
 
 
 def inventory_is_optional(record: logging.LogRecord) -> bool:
@@ -29,8 +31,9 @@ def copy_mathjax(app, exception) -> None:
         found = find_spec(MATHJAX)
         folder = Path(found.origin).parent / "static" / "mathjax"
         copy_asset(folder / SCRIPT, app.outdir / "_static" / "mathjax")
-        fonts = "output/chtml/fonts/woff-v2"
-        copy_asset(folder / fonts, app.outdir / "_static" / "mathjax" / fonts)
+        copy_asset(folder / FONTS, app.outdir / "_static" / "mathjax" / FONTS)
+        macros = app.outdir / "_static" / "mathjax" / MACROS
+        copy_asset(folder / MACROS, macros.parent)
 
 
 def setup(app):
