@@ -18,6 +18,7 @@ release = version = __version__
 extensions = [
     "breaks",
     "copies",
+    "docstrings",
     "myst_nb",
     "numpydoc",
     "offline",

@@ -117,8 +117,8 @@ def save_pictures(named: list[str], write: bool, where: str) -> None:
 
 def darken(figure) -> None:
     """Draw in light grey what is black, in dark grey what is light, on no background."""
-    from matplotlib.collections import FillBetweenPolyCollection
-    from matplotlib.colors import to_rgb
+    from matplotlib.collections import FillBetweenPolyCollection, PathCollection
+    from matplotlib.colors import to_rgb, to_rgba
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
     from matplotlib.spines import Spine
@@ -126,6 +126,14 @@ def darken(figure) -> None:
 
     def dark(color) -> bool:
         return max(to_rgb(color)) < 0.45 and max(to_rgb(color)) - min(to_rgb(color)) < 0.1
+
+    def seen(color):
+        red, green, blue, alpha = to_rgba(color)
+        if dark(color):
+            return (*to_rgb(LIGHT), alpha)
+        if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.15:  # dark, and not grey
+            return (0.5 + red / 2, 0.5 + green / 2, 0.5 + blue / 2, alpha)
+        return color
 
     figure.canvas.draw()  # so that all have their places
     boxes = [  # of nodes of a tree
@@ -144,8 +152,10 @@ def darken(figure) -> None:
             continue
         if isinstance(artist, Spine):
             artist.set_edgecolor(LIGHT)
-        elif isinstance(artist.get_color(), str | tuple) and dark(artist.get_color()):
-            artist.set_color(LIGHT)
+        elif isinstance(artist.get_color(), str | tuple):
+            artist.set_color(seen(artist.get_color()))
+    for dots in figure.findobj(PathCollection):
+        dots.set_facecolor([seen(color) for color in dots.get_facecolor()])
     for band in figure.findobj(Rectangle):  # light grey areas
         face = to_rgb(band.get_facecolor())
         if min(face) > 0.75 and max(face) < 1 and max(face) - min(face) < 0.1:

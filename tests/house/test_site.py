@@ -1,4 +1,4 @@
-"""What the site adds to its pages: links to notes, dark pictures, breaks, formulas offline."""
+"""What the site adds: links to notes, dark pictures, breaks, arguments, formulas offline."""
 
 import logging
 import re
@@ -11,6 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS / "_extensions"))
 breaks = pytest.importorskip("breaks")
 copies = pytest.importorskip("copies")
+docstrings = pytest.importorskip("docstrings")
 offline = pytest.importorskip("offline")
 NOTES = {path.stem for path in copies.NOTES.glob("*.md")}
 
@@ -72,6 +73,21 @@ def test_names_in_tables_may_be_broken_at_their_joints():
     breaks.break_names(None, "page", "page.html", context, None)
     broken = code.replace("pm.plot_pdp(mu", "pm.<wbr>plot_<wbr>pdp(<wbr>mu")
     assert context["body"] == f"<p>{code}</p><td><p>a_b {broken}</p></td>"
+
+
+def test_references_of_a_docstring_stand_apart():
+    text = "Sum.\n\nReferences\n----------\nA and B (2001). Trees. J\n1 (2).\nC (2002a), section 3."
+    lines = text.splitlines()
+    docstrings.separate_references(None, "function", "f", None, None, lines)
+    assert lines[4:] == ["A and B (2001). Trees. J", "1 (2).", "", "C (2002a), section 3."]
+
+
+def test_step_methods_show_their_arguments():
+    from pymc_trees import CGM
+
+    shown, _ = docstrings.show_arguments(None, "class", "CGM", CGM, None, docstrings.HIDDEN, None)
+    assert shown.startswith("(vars=None, moves=None, ")
+    assert docstrings.show_arguments(None, "class", "CGM", CGM, None, "(x)", None) is None
 
 
 def test_a_missing_inventory_is_no_warning(caplog):
