@@ -1,0 +1,1 @@
+"""Group effects around a forest, four packages on the same data."""
