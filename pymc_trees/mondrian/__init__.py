@@ -1,8 +1,9 @@
 """How do Mondrian forests learn and predict? Scikit-learn estimators, a wing of its own.
 
 Reading order: `kernels` (one tree, in numba), `inputs` (checks of X, y and settings), `trees` (a
-fitted forest, and how it learns rows), `bounded` (the same with bounded memory), `forest` (what
-both estimators share), `classifier`, `predictive` (mixtures over a forest), `regressor`.
+fitted forest, and how it learns rows), `bounded` (the same with bounded memory), `windowed` (the
+same for the latest rows), `forest` (what both estimators share), `classifier`, `predictive`
+(mixtures over a forest), `regressor`.
 
 May import: `core.compile`, `core.interrupts`, `arguments`; scikit-learn and ArviZ.
 """

@@ -48,7 +48,7 @@ class BoundedEnsemble(Ensemble):
             self.rows.n = 0
             self._grow_first(X, y, jobs)
 
-    def _free_rows(self):
+    def _free_rows(self, jobs):
         if self.rows.n == self.rules.max_rows:
             self._drop_rows()
         return self.rules.max_rows - self.rows.n

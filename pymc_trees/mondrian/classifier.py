@@ -243,6 +243,11 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         Maximum memory of the forest in megabytes (10**6 bytes), for any number of rows: rows that
         no tree waits for are dropped, and a tree without room for another split is not split
         further; its boxes and counts are still updated with all rows (`docs/mondrian.md`).
+    window : int, optional
+        How many of the latest rows the forest knows, for streams that change. Older rows are
+        forgotten when an eighth as many new ones have come: the trees are then grown from the
+        latest ``window`` rows, and have the distribution of batch training on them. Default: no
+        row is forgotten.
     gamma : float, optional
         The discount of node j is ``exp(-gamma (tau_j - tau_parent))``: small values smooth more.
         Default: 10 times the sum of the ranges of the features seen, which is the ``10 D`` of the
@@ -276,7 +281,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
     classes_ : (K,) array
         Class labels in ascending order.
     n_samples_seen_ : int
-        Number of rows seen.
+        Number of rows seen, also those that are forgotten.
     n_features_in_ : int
         Features.
     n_leaves_ : (n_estimators,) array
@@ -328,6 +333,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         min_samples_split=2,
         max_leaf_nodes=None,
         max_memory=None,
+        window=None,
         gamma=None,
         smoothing="shares",
         concentration=None,
@@ -341,6 +347,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         self.min_samples_split = min_samples_split
         self.max_leaf_nodes = max_leaf_nodes
         self.max_memory = max_memory
+        self.window = window
         self.gamma = gamma
         self.smoothing = smoothing
         self.concentration = concentration

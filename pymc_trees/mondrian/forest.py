@@ -21,6 +21,7 @@ from pymc_trees.mondrian.inputs import (
 )
 from pymc_trees.mondrian.kernels.tree import CLOSED, LEAVES, USED, find_leaves, find_paths
 from pymc_trees.mondrian.trees import LONG, Design, Ensemble, jobs_for, run
+from pymc_trees.mondrian.windowed import WindowedEnsemble
 
 
 class MondrianForest(BaseEstimator):
@@ -36,6 +37,7 @@ class MondrianForest(BaseEstimator):
     max_leaf_nodes: Any
     max_memory: Any
     scaling: Any
+    window: Any
     n_jobs: Any
     random_state: Any
     progressbar: Any
@@ -57,7 +59,7 @@ class MondrianForest(BaseEstimator):
     @property
     def n_samples_seen_(self):
         """Number of rows learnt."""
-        return self._fitted.n_seen
+        return self._fitted.n_ever
 
     @property
     def n_features_in_(self):
@@ -91,6 +93,13 @@ class MondrianForest(BaseEstimator):
             check_number("max_leaf_nodes", self.max_leaf_nodes, 1, " or None")
         if self.max_memory is not None:
             check_positive_finite("max_memory", self.max_memory, " or None")
+        if self.window is not None:
+            check_number("window", self.window, 1, " or None")
+            if self.max_memory is not None:
+                raise ValueError(
+                    f"window={self.window!r} and max_memory={self.max_memory!r}: give one of them. "
+                    "A window bounds memory too, by the number of rows."
+                )
         return Design(*(getattr(self, name) for name in Design._fields))
 
     def _check_design(self, ensemble):
@@ -109,6 +118,7 @@ class MondrianForest(BaseEstimator):
         seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
         empty = self._empty_labels(classes)
         kind = Ensemble if design.max_memory is None else BoundedEnsemble
+        kind = kind if design.window is None else WindowedEnsemble
         return kind(
             design,
             self._pause_pure,

@@ -45,6 +45,11 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         Maximum memory of the forest in megabytes (10**6 bytes), for any number of rows: rows that
         no tree waits for are dropped, and a tree without room for another split is not split
         further; its boxes and means are still updated with all rows (`docs/mondrian.md`).
+    window : int, optional
+        How many of the latest rows the forest knows, for streams that change. Older rows are
+        forgotten when an eighth as many new ones have come: the trees are then grown from the
+        latest ``window`` rows, and have the distribution of batch training on them. Default: no
+        row is forgotten.
     posterior : "exact" or "fast", default "exact"
         Belief propagation, which after new rows goes once over all nodes before it predicts; or
         the mean and variance of the rows of each node in place of its posterior (thesis, 6.3.3),
@@ -79,7 +84,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
     Attributes
     ----------
     n_samples_seen_ : int
-        Number of rows seen.
+        Number of rows seen, also those that are forgotten.
     n_features_in_ : int
         Features.
     n_leaves_ : (n_estimators,) array
@@ -134,6 +139,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         min_samples_split=10,
         max_leaf_nodes=None,
         max_memory=None,
+        window=None,
         posterior="exact",
         hyperparameters="leave-one-out",
         mean=None,
@@ -150,6 +156,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         self.min_samples_split = min_samples_split
         self.max_leaf_nodes = max_leaf_nodes
         self.max_memory = max_memory
+        self.window = window
         self.posterior = posterior
         self.hyperparameters = hyperparameters
         self.mean = mean

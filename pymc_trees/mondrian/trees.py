@@ -35,6 +35,7 @@ class Design(NamedTuple):
     max_leaf_nodes: int | None
     max_memory: float | None
     scaling: Any
+    window: int | None
 
 
 def owned(arrays):
@@ -113,8 +114,13 @@ class Ensemble:
 
     @property
     def n_seen(self):
-        """Number of rows learnt."""
+        """Number of rows in the trees."""
         return self.rows.n
+
+    @property
+    def n_ever(self):
+        """Number of rows learnt."""
+        return self.n_seen
 
     def learnt_rows(self):
         """Rows and labels learnt: all, or a sample."""
@@ -159,7 +165,7 @@ class Ensemble:
             size, start = len(X) if few else _FIRST_BLOCK, 0
             while start < len(X):
                 begin = perf_counter()
-                stop = min(start + min(size, self._free_rows()), len(X))
+                stop = min(start + min(size, self._free_rows(jobs)), len(X))
                 block = X[start:stop], y[start:stop]
                 self.rows.put(*block)
                 end = self.rows.n + stop - start
@@ -180,7 +186,7 @@ class Ensemble:
                 seconds = max(perf_counter() - begin, 1e-6)
                 size = max(1, int(size * min(4.0, _BLOCK_SECONDS / seconds)))
 
-    def _free_rows(self):
+    def _free_rows(self, jobs):
         """Number of rows that there is room for now."""
         return COUNT_LIMIT
 

@@ -204,8 +204,8 @@ def test_joint_posterior(name):
 
 # ------------------------------------------------------------- A second forest, under Normal rows
 #
-# A ridge move changes the parts f and g of f - g / 2, whatever the likelihood. Under Normal rows they
-# are jointly Gaussian given the partitions of one tree of f and two of g.
+# A ridge move changes the parts f and g of f - g / 2, whatever the likelihood. Under Normal rows
+# they are jointly Gaussian given the partitions of one tree of f and two of g.
 
 FACTOR, SDS = -0.5, np.linspace(0.5, 1.1, N)
 OTHER_MEAN, OTHER_SD = -0.2, 0.6

@@ -131,6 +131,12 @@ ESTIMATORS = [
         grown(n_estimators=1, max_memory=1.0),
     ),
     remedy(
+        "give one of them. A window bounds memory too",
+        grown(window=10, max_memory=1.0),
+        grown(window=10),
+        grown(max_memory=1.0),
+    ),
+    remedy(
         "high - low overflows; rescale X",
         grown(scaling=(-1.7e308, 1.7e308)),
         grown(scaling=(0.0, 1.0)),
