@@ -2,8 +2,9 @@
 
 `priors` has the table of Gaussian priors, `rows` finds the rows, forests, vectors and
 hyperparameters of a model (linear maps are read in `targets`); `draw` has the algebra, `kernels`
-the sums over rows, `leaves` the leaves as columns of a linear regression, `soft_leaves` those of
-soft trees, `joint` the draw around one likelihood, and `step` the step method.
+the sums over rows, `leaves` the leaves as columns of a linear regression, `dense` what those of
+soft trees (`soft_leaves`) and of leaves with slopes (`linear_leaves`) share, `joint` the draw
+around one likelihood, and `step` the step method.
 
 May import: `core`, `distributions`, `targets`; PyMC, PyTensor, scipy.
 """

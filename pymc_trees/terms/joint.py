@@ -16,6 +16,7 @@ from pymc_trees.targets.likelihoods.contract import rows_of
 from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 from pymc_trees.targets.soft_forest_state import SoftForestData
+from pymc_trees.terms.dense import DenseLeaves
 from pymc_trees.terms.draw import (
     Evidence,
     Marginal,
@@ -32,12 +33,12 @@ from pymc_trees.terms.leaves import (
     Slot,
     affordable_leaves,
     choose_trees,
+    kind_of,
     products,
     steps_between,
     sweep_cost,
 )
 from pymc_trees.terms.rows import GaussianRows
-from pymc_trees.terms.soft_leaves import SoftLeaves
 
 MOST_PRECISE = 1e11
 """Precision of the rows of a leaf over that of its prior: the draw loses as many digits of 16."""
@@ -94,7 +95,7 @@ class Integrated(NamedTuple):
     """The rows as a function of the vectors, and the leaves that were integrated out."""
 
     marginal: Marginal
-    leaves: list[ForestLeaves | SoftLeaves]
+    leaves: list[ForestLeaves | DenseLeaves]
 
 
 class JointDraw:
@@ -107,7 +108,7 @@ class JointDraw:
     chosen : set of str
         Names of the vectors and hyperparameters that are drawn; others stay as they are.
     most_leaves : int, optional
-        Leaf values drawn at once. Default: as many as cost a quarter of a sweep.
+        Leaf values drawn at once. Default: as many as cost about a quarter of a sweep.
     """
 
     def __init__(self, model, rows: GaussianRows, chosen: set[str], most_leaves: int | None):
@@ -137,6 +138,7 @@ class JointDraw:
         self._compile(model, rows, chosen)
         n_trees = [one.layout.m for one in self.forests]
         soft = sum(one.layout.m for one in self.forests if isinstance(one, SoftForestData))
+        self.is_dense = any(issubclass(kind_of(one), DenseLeaves) for one in self.forests)
         self.sweep = sweep_cost(self.n, sum(n_trees) - soft, soft)
         self.every = steps_between(self.n, sum(n_trees), self.sweep, place, len(self.hypers))
         """Steps for each draw."""
@@ -288,15 +290,15 @@ class JointDraw:
         for vector in self.vectors:
             natural[vector.natural] = 0.0
         rest = y - offset - (natural[index] * factor).sum(axis=1)
-        most = self.most_leaves or affordable_leaves(self.n, self.sweep, w.size == 1)
+        by_bits = w.size == 1 and not self.is_dense
+        most = self.most_leaves or affordable_leaves(self.n, self.sweep, by_bits)
         trees = choose_trees(rng, self.forests, states, most)
-        leaves: list[ForestLeaves | SoftLeaves] = []
+        leaves: list[ForestLeaves | DenseLeaves] = []
         for forest, one, setting, (index_f, by), chosen in zip(
             self.forests, states, settings, of_forests, trees, strict=True
         ):
             start = sum(part.n_values for part in leaves)
-            kind = SoftLeaves if isinstance(forest, SoftForestData) else ForestLeaves
-            part = kind(forest, one, setting, index_f, by, chosen, start)
+            part = kind_of(forest)(forest, one, setting, index_f, by, chosen, start)
             rest = rest - part.fixed_outputs()
             leaves.append(part)
         gram, cross, rhs = products(leaves, w, self.n_natural, slots, rest)

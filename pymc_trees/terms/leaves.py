@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.soft_forest.trees import SoftTrees
+from pymc_trees.terms.dense import ROWS_AT_ONCE, DenseLeaves
 from pymc_trees.terms.kernels.gram import (
     WORD,
     add_cross,
@@ -16,10 +18,9 @@ from pymc_trees.terms.kernels.gram import (
     number_leaves,
     set_bits,
 )
+from pymc_trees.terms.linear_leaves import LinearLeaves, coefficients_of
 from pymc_trees.terms.soft_leaves import SoftLeaves
 
-ROWS_AT_ONCE = 512
-"""Rows of a block of the dense matrix of leaves."""
 MOST_COUNTED = 200
 """Groups whose rows are counted by bits: of more, adding up is faster."""
 MOST_LEAVES = 1_000
@@ -91,9 +92,7 @@ class ForestLeaves:
         number = np.empty(trees.column.size, dtype=np.int64)
         first = np.empty(chosen.size + 1, dtype=np.int64)
         self.nodes = number_leaves(trees, chosen, state.work.nodes, number, first)
-        # of a leaf with slopes the intercept is drawn, given the slopes
-        self.intercepts = layout.own_outputs is not None
-        d = 1 if self.intercepts else layout.n_values
+        d = layout.n_values
         self.n_values = d * self.nodes.size
         self.first = start + d * first
         self.place = trees.leaf_of, chosen, start + d * number
@@ -119,7 +118,7 @@ class ForestLeaves:
     def fixed_outputs(self) -> np.ndarray | float:
         """(n,) what the mean has of the forest apart from the coefficients to be drawn."""
         trees, outputs = self.state.trees, self.state.fit
-        if not self.intercepts and self.chosen.size == trees.roots.size:
+        if self.chosen.size == trees.roots.size:
             return 0.0
         drawn = np.zeros(self.n)
         add_outputs(trees.leaf_of, self.chosen, trees.values, self.by, drawn)
@@ -129,7 +128,7 @@ class ForestLeaves:
         """State of the forest with new coefficients, of all forests one after the other."""
         d = len(self.by)
         new = u[self.start : self.start + self.n_values].reshape(-1, d)
-        self.state.trees.values[self.nodes, :d] = new
+        self.state.trees.values[self.nodes] = new
         return self.forest.store(self.state, self.settings)
 
 
@@ -139,8 +138,25 @@ def _sizes(forest, state) -> tuple[int, int]:
     if isinstance(trees, SoftTrees):
         return trees.size.size, (int(trees.size.sum()) + trees.size.size) // 2
     m, used = trees.roots.size, trees.column.size - int(trees.n_free[0])
+    if has_lines(forest):
+        is_leaf = trees.column < 0
+        is_leaf[trees.free[: trees.n_free[0]]] = False
+        nodes = np.flatnonzero(is_leaf)
+        return m, coefficients_of(trees, nodes, forest.target.likelihood.outputs.kind)[0].size
     leaves = (used + m) // 2  # a binary tree of k nodes has (k + 1) / 2 leaves
-    return m, leaves * (1 if forest.layout.own_outputs is not None else forest.layout.n_values)
+    return m, leaves * forest.layout.n_values
+
+
+def has_lines(forest) -> bool:
+    """Whether leaves have slopes."""
+    return forest.layout.own_outputs is not None
+
+
+def kind_of(forest) -> type[ForestLeaves | SoftLeaves | LinearLeaves]:
+    """The class of the leaves of a forest (a `ForestData` or `SoftForestData`)."""
+    if isinstance(forest.layout, SoftLayout):
+        return SoftLeaves
+    return LinearLeaves if has_lines(forest) else ForestLeaves
 
 
 def choose_trees(rng, forests, states, most: int) -> list[np.ndarray]:
@@ -157,7 +173,7 @@ def choose_trees(rng, forests, states, most: int) -> list[np.ndarray]:
 
 
 def products(
-    leaves: list[ForestLeaves | SoftLeaves],
+    leaves: list[ForestLeaves | DenseLeaves],
     w: np.ndarray,
     n_columns: int,
     slots: list["Slot"],
@@ -188,8 +204,8 @@ def products(
         count_pairs(bits, after, gram)
         gram *= w[0] * by[:, None] * by
     else:
-        soft = [part for part in leaves if isinstance(part, SoftLeaves)]
-        _multiply(hard, soft, w, slots, y, gram, cross, rhs)
+        dense = [part for part in leaves if isinstance(part, DenseLeaves)]
+        _multiply(hard, dense, w, slots, y, gram, cross, rhs)
     for slot in slots:
         if counted and slot.bits is not None:
             count_cross(bits, slot.bits, w[0] * slot.level * by, slot.first, cross)
@@ -199,20 +215,19 @@ def products(
     return gram, cross, rhs
 
 
-def _multiply(hard, soft, w, slots, y, gram, cross, rhs) -> None:
-    """Blocks of rows: pairs of all leaves, and what only soft leaves still lack."""
+def _multiply(hard, dense, w, slots, y, gram, cross, rhs) -> None:
+    """Blocks of rows: pairs of all leaves, and what dense columns still lack."""
     n, p = y.size, len(gram)
     block = np.zeros((p, min(n, ROWS_AT_ONCE)))
     weighted = [part.by * np.sqrt(w) for part in hard]
-    root = np.sqrt(np.broadcast_to(w, (n,))) if soft else None
+    root = np.sqrt(np.broadcast_to(w, (n,))) if dense else None
     for first in range(0, n, ROWS_AT_ONCE):
         width = min(ROWS_AT_ONCE, n - first)
         rows = slice(first, first + width)
         for part, numbers in zip(hard, weighted, strict=True):
             fill_block(*part.place, numbers, first, width, block)
-        for one in soft:
-            dense = one.fill(block, rows, root)
-            one.add_products(dense, rows, root, slots, y, cross, rhs)
+        for one in dense:
+            one.add_products(block, rows, root, slots, y, cross, rhs)
         gram += block[:, :width] @ block[:, :width].T
         for part in hard:
             clear_block(*part.place, len(part.by), first, width, block)

@@ -62,7 +62,7 @@ class GaussianTerms(BlockedStep):
         Leaf values drawn at once. Where the forests have more, each step draws those of trees
         chosen at random, and the vectors, given the rest. Default: as many as cost about a quarter
         of a sweep over the trees, which is all of 50 trees with one precision for all rows, and
-        fewer of more trees, of soft ones or with precisions by row.
+        fewer of more trees, of soft ones, with slopes or with precisions by row.
     rng : numpy.random.Generator or seed, optional
         `pymc.sample` sets its own.
     blocked, initial_point, compile_kwargs
@@ -82,9 +82,10 @@ class GaussianTerms(BlockedStep):
     smaller than a millionth of the leaf values, since rounding would decide. A vector with which
     there would be more than 800 entries in all is left to NUTS.
 
-    Leaf values join the draw where a leaf is a normal number or vector; of a `LinearLeaf` the
-    intercept joins, given the slopes. Those of `SoftBART` join given cuts and bandwidths: a row is
-    in all leaves of a tree, in each with its weight (Linero and Yang 2018, eq. 3).
+    Leaf values join the draw where a leaf is a normal number or vector, or a `LinearLeaf`, whose
+    slopes join with its intercept, given which there are. Those of `SoftBART` join given cuts and
+    bandwidths: a row is in all leaves of a tree, in each with its weight (Linero and Yang 2018, eq.
+    3).
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""Sums over rows in which leaves and other terms meet: `gram`, and weights of `soft` leaves."""
+"""Sums over rows in which leaves and other terms meet: `gram`, and `dense` columns of leaves."""

@@ -1,4 +1,4 @@
-"""Leaf values of soft forests in the joint draw: its Gaussian, against matrices in plain numpy."""
+"""Leaves with dense columns in the joint draw: its Gaussian, against matrices in plain numpy."""
 
 import numpy as np
 import pymc as pm
@@ -8,6 +8,8 @@ from support.naive import soft_forest as naive
 import pymc_trees as pmt
 from pymc_trees.terms import joint as joint_draw
 from pymc_trees.terms import leaves as terms_leaves
+from pymc_trees.terms.leaves import ForestLeaves
+from pymc_trees.terms.linear_leaves import LinearLeaves
 from pymc_trees.terms.soft_leaves import SoftLeaves
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -42,26 +44,38 @@ def two():
     pm.Normal("y", soft() * FACTOR + g + a[G], 0.5, observed=Y)
 
 
+def lines():
+    """Leaves with a slope in each column of their path."""
+    leaf = pmt.LinearLeaf(0.1, 0.6, 0.4, columns="path", p_constant=0.2)
+    f = pmt.BART("f", X, alpha=0.9, beta=0.5, **OPTIONS | {"leaf": leaf})
+    pm.Normal("y", f + pm.Normal("a", 0.2, 0.7, shape=3)[G], 0.5, observed=Y)
+
+
 GROUPS = np.eye(3)[G]
 CASES = {
     plain: (GROUPS, 0.0, 0.5),
     weighted: (np.column_stack([GROUPS, FACTOR]), 1.0, SDS),
     two: (GROUPS, 0.0, 0.5),
+    lines: (GROUPS, 0.0, 0.5),
 }
 
 
 def naive_columns(part):
-    """(n, p) columns of the leaves of a forest, from its value."""
-    value = part.state.value
-    if not isinstance(part, SoftLeaves):
-        labels = part.state.trees.leaf_of[part.chosen]
-        return (labels[:, None] == part.nodes[:, None]).any(axis=0).T
-    unit = naive.to_unit(X, X)
-    trees = naive.read_trees(value, M, NODES)
-    hard = np.flatnonzero(part.forest.hard)
-    chosen = [trees[t] for t in np.unique(part.at[0])]
-    weights = [w for tree, tau in chosen for w, _ in naive.leaves(tree, tau, unit, hard)]
-    return np.array(weights).T
+    """Columns of the leaves of a forest, each with the mean and sd of its coefficient."""
+    trees = part.state.trees
+    if isinstance(part, SoftLeaves):
+        unit, hard = naive.to_unit(X, X), np.flatnonzero(part.forest.hard)
+        pairs = naive.read_trees(part.state.value, M, NODES)
+        chosen = [pairs[t] for t in np.unique(part.at[0])]
+        return [(w, 0.1, 0.6) for pair in chosen for w, _ in naive.leaves(*pair, unit, hard)]
+    found, z = [], (X - X.mean(axis=0)) / X.std(axis=0)
+    for node in dict.fromkeys(part.at[0] if isinstance(part, LinearLeaves) else part.nodes):
+        inside = (trees.leaf_of[part.chosen] == node).any(axis=0)
+        found.append((inside, 0.1, 0.6))
+        if isinstance(part, LinearLeaves):
+            code = int(max(trees.values[node, -1], 0))
+            found += [(inside * z[:, j], 0.0, 0.4) for j in range(2) if code >> j & 1]
+    return found
 
 
 def drawn_from_prior(model, seed):
@@ -84,24 +98,22 @@ def test_rows_as_a_function_of_leaf_values_and_vectors(declare, most_leaves, mon
     for seed in range(4):
         point = drawn_from_prior(model, seed)
         found, parts = one.integrate(np.random.default_rng(seed), point)
-        factors = {"f": 1.0 if declare is plain else FACTOR, "g": 1.0}
-        columns, rest = [], Y - offset
+        factors = {"f": FACTOR if declare in (weighted, two) else 1.0, "g": 1.0}
+        B, means, sds, rest = np.empty((N, 0)), [], [], Y - offset
         for part in parts:
-            by = factors[part.forest.name.removesuffix("_forest")]
-            mine = naive_columns(part) * np.broadcast_to(by, (N,))[:, None]
-            trees = part.state.trees
-            if isinstance(part, SoftLeaves):
-                old = trees.number[part.at]
-            else:
-                old = trees.values[part.nodes, 0]
-            columns.append(mine)
+            by = np.broadcast_to(factors[part.forest.name.removesuffix("_forest")], (N,))
+            columns, mean, sd_of = zip(*naive_columns(part), strict=True)
+            mine, trees = by[:, None] * np.array(columns).T, part.state.trees
+            at = (part.nodes, 0) if isinstance(part, ForestLeaves) else part.at
+            old = (trees.number if isinstance(part, SoftLeaves) else trees.values)[at]
+            B, means, sds = np.concatenate([B, mine], axis=1), means + [*mean], sds + [*sd_of]
             rest = rest - by * part.state.fit[:, 0] + mine @ old
-        B, W = np.concatenate(columns, axis=1), np.diag(np.broadcast_to(sd, (N,)) ** -2.0)
-        P = B.T @ W @ B + np.eye(B.shape[1]) / 0.36
+        W, Q = np.diag(np.broadcast_to(sd, (N,)) ** -2.0), np.diag(np.array(sds) ** -2.0)
+        P = B.T @ W @ B + Q
         lower = np.linalg.cholesky(P)
         np.testing.assert_allclose(np.tril(found.lower), lower, atol=1e-9)
         np.testing.assert_allclose(found.X, np.linalg.solve(lower, B.T @ W @ G_), atol=1e-9)
-        h = B.T @ W @ rest + 0.1 / 0.36
+        h = B.T @ W @ rest + Q @ np.array(means)
         np.testing.assert_allclose(found.x, np.linalg.solve(lower, h), atol=1e-9)
         inner = W - W @ B @ np.linalg.solve(P, B.T @ W)
         np.testing.assert_allclose(found.M, G_.T @ inner @ G_, atol=1e-9)

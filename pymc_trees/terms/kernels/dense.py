@@ -1,4 +1,4 @@
-"""Weights of the leaves of soft trees, and their cross products with sparse columns."""
+"""Dense columns of leaves (weights in soft trees, lines), and their products with sparse ones."""
 
 import numpy as np
 
@@ -38,3 +38,29 @@ def add_dense_cross(block, column, factor, cross):
     for a in range(block.shape[0]):
         for i in range(column.size):
             cross[a, column[i]] += block[a, i] * factor[i]
+
+
+@njit(cache=True)
+def fill_lines(leaf_of, chosen, begin, end, slope, z, by, first_row, block):
+    """Write what coefficients of linear leaves are multiplied by at some rows, times ``by``.
+
+    Parameters
+    ----------
+    leaf_of, chosen
+        As in `gram.set_bits`.
+    begin, end : (max_nodes,) int64
+        The coefficients of each leaf, by node.
+    slope : (p,) int64
+        Which column of ``z`` a coefficient is the slope of; -1 for an intercept.
+    z : (n, d) float64
+    by : (rows,) float64
+    block : (p, rows) float64
+        0 before.
+    """
+    for t in chosen:
+        labels = leaf_of[t]
+        for i in range(by.size):
+            row = first_row + i
+            node = labels[row]
+            for c in range(begin[node], end[node]):
+                block[c, i] = by[i] if slope[c] < 0 else by[i] * z[row, slope[c]]
