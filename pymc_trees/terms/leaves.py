@@ -40,7 +40,7 @@ def sweep_cost(n: int, n_trees: int, n_soft: int = 0) -> float:
 
 
 def affordable_leaves(n: int, sweep: float, by_bits: bool) -> int:
-    """Leaf values whose cross products cost about a quarter of a sweep.
+    """Leaf values whose cross products cost about an eighth of a sweep.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def affordable_leaves(n: int, sweep: float, by_bits: bool) -> int:
         Whether pairs of leaves are counted (`products`) instead of multiplied.
     """
     pair = 4e-9 * n + 1e-5 if by_bits else 4.5e-8 * n
-    return min(MOST_LEAVES, int((0.25 * sweep / pair) ** 0.5))
+    return min(MOST_LEAVES, int((0.125 * sweep / pair) ** 0.5))
 
 
 def steps_between(n: int, n_trees: int, sweep: float, n_coefficients: int, n_hypers: int) -> int:

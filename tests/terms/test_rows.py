@@ -162,7 +162,7 @@ def test_a_step_keeps_what_it_does_not_draw(most_leaves):
 
 def test_cost_decides():
     """Few leaves where each row has a precision of its own; rare draws of long vectors."""
-    assert affordable_leaves(1_000, sweep_cost(1_000, 200), by_bits=True) > 400  # of some 600
+    assert affordable_leaves(1_000, sweep_cost(1_000, 200), by_bits=True) > 250  # of some 500
     assert affordable_leaves(10_000, sweep_cost(10_000, 200), by_bits=False) < 200
 
     def between(n, n_coefficients):
