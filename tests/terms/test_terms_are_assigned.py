@@ -42,12 +42,16 @@ def assigned(model, step=None, **options):
 
 
 @pytest.mark.parametrize("rows", ["normal", "probit"])
-@pytest.mark.parametrize("tree", [pmt.BART, pmt.DecisionTree])
+@pytest.mark.parametrize("tree", [pmt.BART, pmt.DecisionTree, pmt.SoftBART])
 def test_terms_around_gaussian_rows_are_assigned(rows, tree):
     by_step = assigned(declared(rows, tree))
     assert by_step["GaussianTerms"] == {"a", "tau_log__"}
-    assert by_step["Hybrid"] == {"f_forest"}
-    assert "NUTS" not in by_step
+    if tree is pmt.SoftBART:
+        assert by_step["SoftCGM"] == {"f_forest"}
+        assert by_step["NUTS"] == {"f_leaf_sd_log__"}
+    else:
+        assert by_step["Hybrid"] == {"f_forest"}
+        assert "NUTS" not in by_step
 
 
 def test_rows_that_are_not_gaussian_are_left_to_nuts():
@@ -61,6 +65,9 @@ def test_a_step_that_is_passed_for_the_forest_leaves_it_out():
     assert assigned(model, [hybrid])["NUTS"] == {"a", "tau_log__"}
     assert "NUTS" not in assigned(model, [hybrid, terms])
     assert assigned(model, [slice_of_a])["NUTS"] == {"tau_log__"}
+    with declared(tree=pmt.SoftBART) as model:
+        sweep = pmt.SoftCGM()
+    assert {"a", "tau_log__"} < assigned(model, [sweep])["NUTS"]
 
 
 def test_options_of_nuts_are_taken():
@@ -70,19 +77,25 @@ def test_options_of_nuts_are_taken():
     assert by_step["NUTS"] == {"a", "tau_log__"}
 
 
-def test_a_shared_state_changes_no_draw():
+@pytest.mark.parametrize("tree", [pmt.BART, pmt.SoftBART])
+def test_a_shared_state_changes_no_draw(tree):
     """The sweep's state, or its value decoded: the draws are equal."""
-    model = declared()
+    model = declared(tree=tree)
     shared = pm.sample(model=model, cores=1, **RUN)
     with model:
-        steps = [pmt.Hybrid(), pmt.GaussianTerms(), pmt.NoiseScale()]
+        if tree is pmt.SoftBART:
+            around = [pm.NUTS([model["f_leaf_sd"]]), pmt.SplitWeights()]
+            steps = [*around, pmt.SoftCGM(), pmt.GaussianTerms(), pmt.NoiseScale()]
+        else:
+            steps = [pmt.Hybrid(), pmt.GaussianTerms(), pmt.NoiseScale()]
     compound = CompoundStep(steps)
     decoded = pm.sample(model=model, cores=1, step=compound, **RUN)
     assert_same_draws(shared, decoded)
 
 
-def test_processes_and_resuming_make_the_same_draws():
-    model = declared()
+@pytest.mark.parametrize("tree", [pmt.BART, pmt.SoftBART])
+def test_processes_and_resuming_make_the_same_draws(tree):
+    model = declared(tree=tree)
     once = pm.sample(model=model, cores=1, **RUN | {"draws": 9})
     first = pm.sample(model=model, cores=2, **RUN)
     assert_same_draws(once, pmt.resume(first, model, draws=3, progressbar=False))
