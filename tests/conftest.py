@@ -165,15 +165,3 @@ def quick_compile():
     # Functions within Ops would be compiled in C, which takes a second for each.
     with pytensor.config.change_flags(mode="FAST_COMPILE", cxx=""):
         yield
-
-
-@pytest.fixture(scope="module")
-def one_thread():
-    """Linear algebra on one thread, as `pymc.sample` has it, for tests that call steps themselves.
-
-    Threads make small matrices many times slower where other work is on the machine.
-    """
-    from threadpoolctl import threadpool_limits  # which PyMC requires
-
-    with threadpool_limits(1):
-        yield

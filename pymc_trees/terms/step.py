@@ -1,6 +1,7 @@
 """`GaussianTerms`: leaf values and the Gaussian vectors around forests, in one draw."""
 
 from dataclasses import field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pymc as pm
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
+from threadpoolctl import ThreadpoolController
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.interrupts import deferred_interrupts
@@ -183,7 +185,7 @@ class GaussianTerms(BlockedStep):
     def step(self, point):
         """Draw hyperparameters, vectors and leaf values once."""
         point, leaves, evaluations = dict(point), 0, 0
-        with deferred_interrupts(), np.errstate(all="ignore"):
+        with deferred_interrupts(), np.errstate(all="ignore"), _blas().limit(limits=1):
             for one in self._draws:
                 if self.n_steps % one.every:
                     continue
@@ -223,6 +225,16 @@ class GaussianTerms(BlockedStep):
             if any(rv is v for rows in blocks for v in (*rows.vectors, *rows.hypers)):
                 return Competence.IDEAL
         return Competence.INCOMPATIBLE
+
+
+@cache
+def _blas():
+    """Linear algebra of this process, which a step keeps on one thread.
+
+    With several, OpenBLAS adds in another order, and draws would depend on their number. Matrices
+    of a few hundred rows gain nothing from them, and lose much where other chains use the cores.
+    """
+    return ThreadpoolController().select(user_api="blas")
 
 
 def drawn_together(blocks: list[GaussianRows], chosen) -> list:

@@ -25,7 +25,7 @@ import pymc_trees as pmt
 from pymc_trees.terms import draw as terms_draw
 from pymc_trees.terms import joint
 
-pytestmark = pytest.mark.usefixtures("quick_compile", "one_thread")
+pytestmark = pytest.mark.usefixtures("quick_compile")
 BATCHES, Z = 60, 5.0
 PROBLEM = PROBLEMS["gaps"]
 X, Y, N = PROBLEM.X, PROBLEM.y, PROBLEM.n

@@ -22,7 +22,7 @@ from support.naive.laws import PROBLEMS
 import pymc_trees as pmt
 from pymc_trees.terms.linear_leaves import LinearLeaves
 
-pytestmark = [pytest.mark.full, pytest.mark.usefixtures("quick_compile", "one_thread")]
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("quick_compile")]
 BATCHES, Z, DRAWS, TUNE = 60, 5.0, 5_000, 100
 PROBLEM = replace(PROBLEMS["two_columns"], prior={"alpha": 0.7, "beta": 1.0})
 X, Y, N = PROBLEM.X, PROBLEM.y, PROBLEM.n

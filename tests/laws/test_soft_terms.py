@@ -33,7 +33,7 @@ from support.naive.joint_gaussian import Around, moments
 import pymc_trees as pmt
 from pymc_trees.terms import joint
 
-pytestmark = [pytest.mark.full, pytest.mark.usefixtures("quick_compile", "one_thread")]
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("quick_compile")]
 BATCHES, Z, DRAWS, TUNE = 60, 5.0, 5_000, 100
 N = len(Y)
 GROUP = np.array([0, 1, 0, 1, 0])

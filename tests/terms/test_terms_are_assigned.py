@@ -6,6 +6,7 @@ import pytest
 from pymc.sampling import mcmc
 from pymc.step_methods import CompoundStep
 from support.small_models import assert_same_draws
+from threadpoolctl import threadpool_limits
 
 import pymc_trees as pmt
 
@@ -99,6 +100,25 @@ def test_processes_and_resuming_make_the_same_draws(tree):
     once = pm.sample(model=model, cores=1, **RUN | {"draws": 9})
     first = pm.sample(model=model, cores=2, **RUN)
     assert_same_draws(once, pmt.resume(first, model, draws=3, progressbar=False))
+
+
+def test_threads_of_linear_algebra_change_no_draw():
+    """OpenBLAS adds in another order with two: without the limit of the step, draws differ."""
+    rng = np.random.default_rng(2)
+    X, group = rng.random((500, 2)), rng.integers(0, 40, 500)
+    with pm.Model() as model:
+        f = pmt.BART("f", X, X[:, 0], m=280)
+        a = pm.Normal("a", 0, 0.5, shape=40)
+        pm.Normal("y", f + a[group], 0.5, observed=X[:, 0])
+        step = pmt.GaussianTerms(most_leaves=500, rng=1)
+    drawn = []
+    for n_threads in (1, 2):
+        step.setup_chain(np.random.default_rng(3), 0, 1)
+        with threadpool_limits(n_threads):
+            drawn.append(step.step(model.initial_point(1))[0])
+    for name, value in drawn[0].items():
+        np.testing.assert_array_equal(value, drawn[1][name])
+    assert (drawn[0]["a"] != 0).all()
 
 
 @pytest.mark.parametrize("rows", ["normal", "poisson"])
