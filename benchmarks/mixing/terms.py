@@ -108,6 +108,7 @@ def main() -> None:
     add("--draws", type=int, default=1_000)
     add("--tune", type=int, default=1_000)
     add("--chains", type=int, default=4)
+    add("--steps", nargs="+", default=["joint", "apart"], choices=["joint", "apart"])
     add("--cores", type=int, default=1)
     add("--seed", type=int, default=1)
     add("--out", type=Path)
@@ -115,7 +116,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     for case, n, K, m in product(options.cases, options.rows, options.groups, options.trees):
-        for joint in (True, False):
+        for joint in [name == "joint" for name in options.steps]:
             model = declare(case, n, K, m, np.random.default_rng(options.seed))
             found = {"case": case, "rows": n, "groups": K, "trees": m, "joint": joint}
             found |= measure(model, case, joint, options)

@@ -28,7 +28,7 @@ from pymc_trees.causal.treatment import (
 )
 from pymc_trees.distributions.data.schema import column_names
 from pymc_trees.distributions.data.table import encode
-from pymc_trees.estimators.base import BARTEstimator
+from pymc_trees.estimators.base import BLOCK, BARTEstimator
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
 
@@ -60,10 +60,7 @@ class Effects(BARTEstimator):
         xarray.DataArray
             In the units of y, with the dimensions chain, draw and row.
         """
-        if self.forests == "two":
-            return self._scaled(self.idata_["posterior"]["tau"], contrast)
-        inputs, rows = self._training[0].values, self._rows
-        return self._differences(inputs, rows.propensity, contrast)
+        return self._effects(np.arange(len(self._training[0].values)), contrast)
 
     def sate(self, contrast=(0.0, 1.0)) -> xr.DataArray:
         """Average effect in the sample: the mean of `unit_effects` over all rows.
@@ -78,7 +75,7 @@ class Effects(BARTEstimator):
         xarray.DataArray
             With the dimensions chain and draw.
         """
-        return self.unit_effects(contrast).mean("row").rename("sate")
+        return self._mean_effect(np.arange(len(self._training[0].values)), contrast).rename("sate")
 
     def satt(self) -> xr.DataArray:
         """Average effect on the treated of the sample: the mean over rows with z = 1.
@@ -94,8 +91,7 @@ class Effects(BARTEstimator):
                 "z is continuous, so there is no treated group: use sate(), which averages over "
                 "all rows."
             )
-        which = np.flatnonzero(treatment.arm)
-        return self.unit_effects().isel(row=which).mean("row").rename("satt")
+        return self._mean_effect(np.flatnonzero(treatment.arm), (0.0, 1.0)).rename("satt")
 
     def cate(self, X, contrast=(0.0, 1.0), *, propensity=None) -> xr.DataArray:
         """Effect on the expected outcome at other rows.
@@ -119,6 +115,23 @@ class Effects(BARTEstimator):
             return self._scaled(self._f_at("tau", self._function("tau").rows(X)), contrast)
         encoded = encode(X, self._training[0].schema)
         return self._differences(encoded, self._propensity_at(X, propensity), contrast)
+
+    def _effects(self, which, contrast) -> xr.DataArray:
+        """Effects at some of the rows that were fitted."""
+        if self.forests == "two":
+            effects = self._scaled(self._at_training_rows("tau", which), contrast)
+        else:
+            inputs, propensity = self._training[0].values, self._rows.propensity
+            effects = self._differences(inputs[which], propensity[which], contrast)
+        return effects.assign_coords(row=which)
+
+    def _mean_effect(self, which, contrast) -> xr.DataArray:
+        """Mean of the effects at some rows, in blocks of them."""
+        sizes = self.idata_["posterior"].sizes
+        n_blocks = -(-len(which) * sizes["chain"] * sizes["draw"] // BLOCK)
+        parts = np.array_split(which, n_blocks)
+        sums = [self._effects(part, contrast).sum("row") for part in parts]
+        return xr.concat(sums, "part").sum("part") / len(which)
 
     def _propensity_at(self, X, propensity) -> np.ndarray:
         """Propensity of other rows, as given or by the model of the rows that were fitted."""
@@ -238,7 +251,8 @@ class BayesianCausalForest(Effects):
         instead of 0 if not set anew, is a function of X for ``var_name=``. It is computed from the
         other draws, and not recorded.
     idata_ : xarray.DataTree
-        Result of `pymc.sample`.
+        Result of `pymc.sample`. Functions at the training rows are recorded where their draws take
+        at most 1 GB; otherwise every answer computes them from the trees.
     propensity_ : (n,) array
         As given or estimated.
     propensity_model_ : BARTClassifier or BARTRegressor
@@ -391,8 +405,8 @@ class BayesianCausalForest(Effects):
         propensity = check_propensity(propensity, treatment, n)
         return self._sample(X, y=y, z=treatment.z, propensity=propensity, group=codes)
 
-    def _watched(self) -> xr.DataArray:
-        return self.unit_effects()
+    def _watched(self, which) -> xr.DataArray:
+        return self._effects(which, (0.0, 1.0))
 
     @property
     def _plotted(self) -> str:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pymc_trees.arguments import check_number
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.table import Table, read
+from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
@@ -122,6 +123,8 @@ LOOKED_AT = 100
 """Training rows at which R-hat is computed."""
 BLOCK = 5_000_000
 """Draws times rows for which predictions are made at a time."""
+MOST_RECORDED = 1_000_000_000
+"""Bytes of draws at the training rows; more than that is computed from the trees when asked for."""
 
 
 class BARTEstimator(BaseEstimator):
@@ -139,9 +142,9 @@ class BARTEstimator(BaseEstimator):
     def _declare(self, table: Table, rows: dict[str, np.ndarray]) -> pm.Model:
         raise NotImplementedError
 
-    def _watched(self) -> xr.DataArray:
-        """Draws, at the rows last, on which chains should agree."""
-        return self.idata_["posterior"]["f"]
+    def _watched(self, which: np.ndarray) -> xr.DataArray:
+        """Draws, at some training rows last, on which chains should agree."""
+        return self._at_training_rows("f", which)
 
     @property
     def _plotted(self) -> str:
@@ -161,7 +164,8 @@ class BARTEstimator(BaseEstimator):
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
         quiet.setLevel(level if self.progressbar and can_draw() else logging.ERROR)
-        recorded = [v.name for v in model.unobserved_RVs if v.name not in self._not_recorded]
+        left_out = self._left_out(model)
+        recorded = [v.name for v in model.unobserved_RVs if v.name not in left_out]
         try:
             idata = pm.sample(
                 draws=check_number("draws", self.draws, 1),
@@ -171,7 +175,7 @@ class BARTEstimator(BaseEstimator):
                 random_seed=_seed(self.random_state),
                 progressbar=self.progressbar,
                 compute_convergence_checks=False,
-                var_names=recorded if self._not_recorded else None,
+                var_names=recorded if left_out else None,
                 model=model,
             )
         finally:
@@ -180,14 +184,24 @@ class BARTEstimator(BaseEstimator):
         self._check_convergence()
         return self
 
+    def _left_out(self, model: pm.Model) -> set[str]:
+        """Deterministics that are computed from the other draws when needed."""
+        layouts = [tree.rv.owner.op.layout for tree in tree_variables(model)]
+        values = sum(layout.n_rows * layout.n_outputs for layout in layouts)
+        values *= check_number("draws", self.draws, 1) * check_number("chains", self.chains, 1)
+        if np.dtype(np.float64).itemsize * values <= MOST_RECORDED:
+            return set(self._not_recorded)
+        of_rows = [v.name for v in model.deterministics if evaluations([v])]
+        return {*self._not_recorded, *of_rows}
+
     def _check_convergence(self) -> None:
         """Warn where chains do not agree."""
-        f = self._watched()
-        if f.sizes["chain"] < 2 or f.sizes["draw"] < 4:
+        sizes = self.idata_["posterior"].sizes
+        if sizes["chain"] < 2 or sizes["draw"] < 4:
             return
-        rows = str(f.dims[-1])
-        some = np.unique(np.linspace(0, f.sizes[rows] - 1, LOOKED_AT).astype(int))
-        worst = float(az.rhat(f.isel({rows: some}).to_dataset(name="f"))["f"].max())
+        last = len(self._training[0].values) - 1
+        f = self._watched(np.unique(np.linspace(0, last, LOOKED_AT).astype(int)))
+        worst = float(az.rhat(f.to_dataset(name="f"))["f"].max())
         if worst > R_HAT:
             warnings.warn(
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
@@ -212,6 +226,16 @@ class BARTEstimator(BaseEstimator):
         if name not in self._kept:
             self._kept[name] = Function(self.idata_, self.model_, name)
         return self._kept[name]
+
+    def _at_training_rows(self, name: str, which=slice(None)) -> xr.DataArray:
+        """Draws of a function at training rows, which are last: recorded, or from the trees."""
+        posterior = self.idata_["posterior"]
+        if name in posterior:
+            values = posterior[name].transpose(*SAMPLE, ...)
+            return values.isel({values.dims[-1]: which})
+        rows = self._function(name).rows(None)[which]
+        at = {"row": np.arange(len(rows))}
+        return self._function(name).reduced(rows, lambda f: f, at, self.progressbar)
 
     def _at(self, X, *names: str) -> Iterator[list[np.ndarray]]:
         """Functions, each (draws, ..., rows), at some rows at a time."""

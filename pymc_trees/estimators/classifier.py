@@ -40,7 +40,8 @@ progressbar
     model_ : pymc.Model
         With ``f``, of shape (K, n) for more than two classes, and ``y``.
     idata_ : xarray.DataTree
-        Result of `pymc.sample`.
+        Result of `pymc.sample`. Functions at the training rows are recorded where their draws take
+        at most 1 GB; otherwise every answer computes them from the trees.
     n_features_in_ : int
         Features.
     feature_names_in_ : (p,) array

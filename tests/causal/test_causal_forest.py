@@ -13,7 +13,9 @@ from sklearn.linear_model import LinearRegression
 
 import pymc_trees as pmt
 from pymc_trees import causal
+from pymc_trees.causal import forest as causal_forest
 from pymc_trees.distributions.data.table import read
+from pymc_trees.estimators import base as estimators_base
 from pymc_trees.estimators.models import residual_sd
 
 pytestmark = [
@@ -320,3 +322,25 @@ def test_questions_out_of_range_are_named():
         pmt.plot_overlap(P)
     with pytest.raises(TypeError, match="z must hold numbers"):
         causal.propensity(X, np.where(Z, "yes", "no"))
+
+
+@pytest.mark.parametrize("forests", ["two", "one", "arms"])
+def test_functions_that_are_too_large_to_record_come_from_the_trees(forests, monkeypatch):
+    """The answers are those of a fit that records them, and so is what R-hat looks at."""
+    recorded = forest(forests)
+    monkeypatch.setattr(estimators_base, "MOST_RECORDED", 0)
+    monkeypatch.setattr(causal_forest, "BLOCK", 200)  # means in several blocks
+    lean = clone(recorded).fit(X, Y, Z, propensity=P)
+    by_row = {name for name, v in recorded.idata_["posterior"].items() if N in v.shape}
+    by_row |= {"f_control", "f_treated"} & recorded.idata_["posterior"].keys()
+    assert by_row and not by_row & lean.idata_["posterior"].keys()
+    np.testing.assert_allclose(lean.unit_effects(), recorded.unit_effects(), rtol=1e-12)
+    for name in ("sate", "satt"):
+        mean = getattr(lean, name)()
+        np.testing.assert_allclose(mean, getattr(recorded, name)(), rtol=1e-12)
+    effects = recorded.unit_effects()
+    np.testing.assert_allclose(lean.sate(), effects.mean("row"), rtol=1e-12)
+    np.testing.assert_allclose(lean.satt(), effects.isel(row=np.flatnonzero(Z)).mean("row"))
+    np.testing.assert_array_equal(lean.cate(X, propensity=P), recorded.cate(X, propensity=P))
+    some = np.array([0, 7, 30])
+    np.testing.assert_allclose(lean._watched(some), recorded._watched(some), rtol=1e-12)

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import pymc_trees as pmt
+from pymc_trees.estimators import base as estimators_base
 from pymc_trees.estimators.models import least_noise
 from pymc_trees.estimators.regressor import Mixture
 from pymc_trees.targets.choose import read_target
@@ -448,3 +449,16 @@ def test_the_step_methods_are_there_without_the_public_names():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "True"
+
+
+@pytest.mark.parametrize("kind", ["regressor", pytest.param("classifier", marks=pytest.mark.full)])
+def test_functions_that_are_too_large_to_record_come_from_the_trees(kind, monkeypatch):
+    recorded = regressor() if kind == "regressor" else classifier("probit", 3)
+    answer = recorded.predict if kind == "regressor" else recorded.predict_proba
+    monkeypatch.setattr(estimators_base, "MOST_RECORDED", 0)
+    lean = clone(recorded).fit(X, Y if kind == "regressor" else KINDS)
+    assert "f" in recorded.idata_["posterior"] and "f" not in lean.idata_["posterior"]
+    again = lean.predict if kind == "regressor" else lean.predict_proba
+    np.testing.assert_allclose(again(X), answer(X), rtol=1e-12)
+    some = np.array([0, 7, 30])
+    np.testing.assert_allclose(lean._watched(some), recorded._watched(some), rtol=1e-12)
