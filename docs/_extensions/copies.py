@@ -30,7 +30,7 @@ THUMBNAILS = {
     "14_survival": 0,
     "15_tables_and_boosting": 0,
     "16_slopes": 0,
-    "17_monotone_dose_response": 2,
+    "17_monotone_dose_response": 3,
     "18_smooth_functions": 0,
     "19_six_samplers": 0,
     "20_schools": 0,
