@@ -32,12 +32,15 @@ NAMES = {
     "screened_soft_sweeps": "screened moves of soft trees",
     "shapley": "Shapley values",
     "soft_shapley": "Shapley values of soft trees",
-    "encode": "trees to begin with",
-    "decode": "trees to begin with",
+    "encode": "initial trees",
+    "decode": "initial trees",
     "walk_trees": "predictions of trees",
+    "look_up": "predictions of trees",
     "grow_tree": "a Mondrian tree",
     "extend_tree": "the extension of a Mondrian tree",
     "extend_forest": "the extension of Mondrian trees",
+    "add_moments": "predictions of Mondrian trees",
+    "add_class_probabilities": "predictions of Mondrian trees",
 }
 """What kernels are for; another one goes by its name."""
 PARTS = ("leaf", "design")
