@@ -1,8 +1,9 @@
 """Bayesian trees for PyMC: forests as random variables, samplers as step methods.
 
 Names are loaded on first use, so ``import pymc_trees`` costs next to nothing. The first use of any
-name except the Mondrian estimators, which do not need PyMC, registers the step methods with PyMC
-and wraps functions of PyMC: docs/architecture/private_names.md lists them, with the reasons.
+name except the Mondrian estimators, `Predictor` and `load`, which do not need PyMC, registers the
+step methods with PyMC and wraps functions of PyMC: docs/architecture/private_names.md lists them,
+with the reasons.
 Importing the package after PyMC adds a remedy to errors of `pymc.Data`, and nothing else.
 """
 
@@ -33,6 +34,7 @@ _HOMES = {
     "NormalGammaLeaf": "distributions.leaves.normal_gamma",
     "NormalLeaf": "distributions.leaves.normal",
     "PGBART": "step_methods.particle_gibbs",
+    "Predictor": "predictors.predictor",
     "ParticleGibbs": "step_methods.particle_gibbs",
     "RJHMC": "dcc.rjhmc",
     "SoftBART": "distributions.soft_bart",
@@ -51,6 +53,7 @@ _HOMES = {
     "get_interaction_inclusion": "posterior.inclusion",
     "get_variable_inclusion": "posterior.inclusion",
     "interaction_strength": "posterior.explain.interactions",
+    "load": "predictors.load",
     "model": "formula.build",
     "partial_dependence": "posterior.dependence",
     "permutation_importance": "posterior.importance.permutation",
@@ -69,6 +72,7 @@ _HOMES = {
     "plot_variable_importance": "plots.importance",
     "plot_variable_inclusion": "plots.inclusion",
     "predictions": "posterior.comparisons",
+    "predictor": "posterior.exporting.predictor",
     "pymc_bart": "pymc_bart",
     "resume": "inference.chains.sample",
     "sample_chains": "inference.chains.sample",
@@ -93,6 +97,9 @@ _HOMES = {
 _PACKAGES = {"causal", "formula", "pymc_bart", "survival"}
 """Names that are modules, with names of their own."""
 
+_WITHOUT_PYMC = ("mondrian.", "predictors.")
+"""Homes of names that do not need PyMC."""
+
 __all__ = ["__version__", *_HOMES]
 
 explain_data()
@@ -101,7 +108,7 @@ explain_data()
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'pymc_trees' has no attribute {name!r}")
-    if not _HOMES[name].startswith("mondrian."):
+    if not _HOMES[name].startswith(_WITHOUT_PYMC):
         import_module("pymc_trees.hooks")  # registers them
     home = import_module(f"pymc_trees.{_HOMES[name]}")
     value = home if name in _PACKAGES else getattr(home, name)

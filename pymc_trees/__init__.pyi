@@ -58,6 +58,7 @@ from pymc_trees.posterior.explain.shapley import shap_interactions as shap_inter
 from pymc_trees.posterior.explain.shapley import shap_values as shap_values
 from pymc_trees.posterior.explain.shapley import to_shap as to_shap
 from pymc_trees.posterior.explain.variance import sobol_indices as sobol_indices
+from pymc_trees.posterior.exporting.predictor import predictor as predictor
 from pymc_trees.posterior.importance.permutation import (
     permutation_importance as permutation_importance,
 )
@@ -71,6 +72,8 @@ from pymc_trees.posterior.inclusion import get_variable_inclusion as get_variabl
 from pymc_trees.posterior.saving import save as save
 from pymc_trees.posterior.topologies import summarise_trees as summarise_trees
 from pymc_trees.posterior.tree_text import tree_text as tree_text
+from pymc_trees.predictors.load import load as load
+from pymc_trees.predictors.predictor import Predictor as Predictor
 from pymc_trees.sharded.sample_sharded import sample_sharded as sample_sharded
 from pymc_trees.step_methods.cgm import CGM as CGM
 from pymc_trees.step_methods.cgm import GrowPrune as GrowPrune

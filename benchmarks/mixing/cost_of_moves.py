@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.mixing.local_moves import moves_of, run_block, start
 from benchmarks.peers import data, table
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.moves.catalogue import standard_moves
 
 NEVER = 1e-9

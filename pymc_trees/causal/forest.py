@@ -26,11 +26,11 @@ from pymc_trees.causal.treatment import (
     check_treatment,
     is_binary,
 )
-from pymc_trees.distributions.data.schema import column_names
 from pymc_trees.distributions.data.table import encode
 from pymc_trees.estimators.base import BLOCK, BARTEstimator
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
+from pymc_trees.predictors.columns import column_names
 
 # -------------------------------- Effects of the treatment in a fitted causal forest, draw by draw
 

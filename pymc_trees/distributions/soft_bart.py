@@ -12,7 +12,7 @@ from pymc_trees.core.value.fields import fingerprint
 from pymc_trees.distributions.capacity import check_m, soft_max_nodes, with_capacity
 from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import as_tensor, is_number
-from pymc_trees.distributions.data.schema import Schema, column_index, listed_columns
+from pymc_trees.distributions.data.schema import column_index, listed_columns
 from pymc_trees.distributions.data.table import Table, keep_schema, read
 from pymc_trees.distributions.data.variables import all_or_nothing, check_new, registered
 from pymc_trees.distributions.leaves.contract import check_leaf
@@ -21,6 +21,7 @@ from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
 from pymc_trees.distributions.tree_priors.contract import check_depth_prior
 from pymc_trees.distributions.tree_priors.read import read_split_prior
+from pymc_trees.predictors.columns import Schema
 
 # --------------------------- Settings that soft trees alone have, checked before anything is built
 

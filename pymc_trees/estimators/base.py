@@ -16,13 +16,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_trees.arguments import check_number
-from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
-from pymc_trees.posterior.draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE, model_of
+from pymc_trees.posterior.exporting.predictor import predictor_of
+from pymc_trees.posterior.exporting.responses import Response
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save
+from pymc_trees.predictors.columns import Schema
+from pymc_trees.predictors.predictor import Predictor
 from pymc_trees.progress import can_draw
 
 # --------------------------------------------------------------- Fitted estimators in netCDF files
@@ -256,6 +259,35 @@ class BARTEstimator(BaseEstimator):
     def _parameter(self, name: str) -> np.ndarray:
         """(draws, 1) values of a parameter."""
         return self.idata_["posterior"][name].transpose(*SAMPLE).to_numpy().reshape(-1, 1)
+
+    def predictor(self, draws: int | None = None) -> Predictor:
+        """What predicts without the training rows, PyMC or a compiler, and is one small file.
+
+        Parameters
+        ----------
+        draws : int, optional
+            How many, over all chains and evenly spaced. Default: all.
+
+        Returns
+        -------
+        Predictor
+            Its `predict` gives the posterior mean of y, or the class.
+        """
+        check_is_fitted(self, "idata_")
+        classes = getattr(self, "classes_", None)
+        model = model_of(self.model_)
+        return predictor_of(
+            self.idata_,
+            model,
+            [name for name in ("f", "log_sigma") if name in model.named_vars],
+            self._law(model),
+            None if classes is None else classes.tolist(),
+            draws,
+        )
+
+    def _law(self, model: pm.Model) -> Response:
+        """Distribution of a new y."""
+        raise NotImplementedError
 
     def save(self, path) -> None:
         """Write the fitted estimator to a netCDF file, whole or not at all.

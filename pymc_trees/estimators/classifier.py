@@ -1,6 +1,7 @@
 """`BARTClassifier`."""
 
 import numpy as np
+import pymc as pm
 from scipy.special import expit, ndtr, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelEncoder
@@ -11,6 +12,7 @@ from pymc_trees.arguments import check_choice, check_positive, plain_labels
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X, taken, weights_of
 from pymc_trees.estimators.models import LINKS, classification
+from pymc_trees.posterior.exporting.responses import Response
 
 
 class BARTClassifier(ClassifierMixin, BARTEstimator):
@@ -192,6 +194,15 @@ progressbar
             else:
                 p = ndtr(f) if self.link == "probit" else expit(f)
                 yield np.stack([1.0 - p, p], axis=-1)
+
+    def _law(self, model):
+        f = model["f"]
+        if len(self.classes_) > 2:
+            return Response("y", "categorical", [pm.math.softmax(f, axis=0).T], 1)
+        # pm.math.invprobit rounds the root of 2 to float32
+        probit = 0.5 * pm.math.erfc(f * -np.sqrt(0.5))
+        p = probit if self.link == "probit" else pm.math.sigmoid(f)
+        return Response("y", "bernoulli", [p], 1)
 
     def _declare(self, table, rows):
         link = check_choice("link", self.link, LINKS)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from pymc_trees.distributions.data.schema import column_names
+from pymc_trees.predictors.columns import column_names
 
 
 def checked_X(estimator, X: Any, *, reset: bool):

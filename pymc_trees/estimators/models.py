@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc_trees.core.columns.mixed import MAX_LEVELS, MISSING
+from pymc_trees.core.columns.cells import MAX_LEVELS, MISSING
 from pymc_trees.distributions.bart import BART
 from pymc_trees.distributions.data.table import Table
 from pymc_trees.distributions.data.variables import register_data

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import pymc as pm
 from scipy import stats
 from scipy.special import logsumexp
 from sklearn.base import RegressorMixin
@@ -12,6 +13,7 @@ from pymc_trees.arguments import check_choice, check_number, check_positive
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X, checked_y, taken, weights_of
 from pymc_trees.estimators.models import NOISES, least_noise, regression, residual_sd
+from pymc_trees.posterior.exporting.responses import Response
 
 # ------- The posterior predictive distribution of rows: a mixture over the draws, equally weighted
 
@@ -338,6 +340,19 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             if self.noise == "student":
                 df = self._parameter("nu")
             yield Mixture(values[0], scale, df)
+
+    def _law(self, model):
+        f = model["f"]
+        if self.noise == "forest":
+            table, rows = self._training
+            least = least_noise(rows["y"], residual_sd(table, rows["y"]))
+            own = pm.math.exp(model["log_sigma"])
+            sigma = pm.math.sqrt(own**2 + least**2) if least > 0.0 else own
+        else:
+            sigma = model["sigma"]
+        if self.noise == "student":
+            return Response("y", "studentt", [model["nu"], f, sigma], 1)
+        return Response("y", "normal", [f, sigma], 1)
 
     def _declare(self, table, rows):
         check_choice("noise", self.noise, NOISES)

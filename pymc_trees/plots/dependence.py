@@ -5,7 +5,7 @@ import pymc as pm
 import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.plots.curves import (
     APART,
     FEW,

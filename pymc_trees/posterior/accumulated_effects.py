@@ -13,7 +13,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number, check_seed
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.posterior.dependence import columns_asked
 from pymc_trees.posterior.draws import rows_chosen
 from pymc_trees.posterior.reading.features import (

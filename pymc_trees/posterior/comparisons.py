@@ -13,7 +13,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_elementwise
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.posterior.maps import (
     Rows,
     check_summary,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.posterior.draws import SAMPLE, check_answer
 from pymc_trees.posterior.reading.whole import WholeFunction
 from pymc_trees.progress import track

@@ -16,11 +16,11 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import BernoulliRV
 
 from pymc_trees.distributions.data.numbers import row_numbers
-from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.table import encode
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.reading.functions import Expression, HeldRows, random_below
+from pymc_trees.predictors.columns import Schema
 from pymc_trees.targets.graph import parameters_of
 
 POINTS = 50

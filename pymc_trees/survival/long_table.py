@@ -4,10 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.data.numbers import check_held, row_numbers
-from pymc_trees.distributions.data.schema import column_names
+from pymc_trees.core.columns.cells import MISSING
+from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.table import Table, as_matrix
+from pymc_trees.predictors.columns import column_names
+from pymc_trees.predictors.numbers import check_held
 from pymc_trees.survival.outcomes import Outcome, check_grid, check_outcome
 
 # --------- Which rows the long form has: a subject at each time of the grid at which it is at risk

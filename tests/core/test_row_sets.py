@@ -6,6 +6,8 @@ from support.chains import design_of
 from support.naive.laws import EVERY
 from support.tiers import tiers
 
+from pymc_trees.core.columns.cells import MAX_CUT as EVERY_CELL
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import (
     any_column_varies,
     column_range,
@@ -13,8 +15,6 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
-from pymc_trees.core.columns.mixed import MAX_CUT as EVERY_CELL
-from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.row_set import (
     RowSet,
     any_varies_in_set,

@@ -19,8 +19,8 @@ from support.small_models import assert_same_draws, bart_model, sample, step_dat
 
 import pymc_trees as pmt
 from pymc_trees.core.columns import table_file
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.table_file import each_column, in_file, row_blocks, write_table
 from pymc_trees.distributions.data import table as large
 from pymc_trees.distributions.forest_inputs import declared, fingerprint_of, forest_inputs

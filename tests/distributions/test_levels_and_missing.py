@@ -12,7 +12,7 @@ from support.small_models import FAST, forest_of
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
+from pymc_trees.core.columns.cells import MAX_CUT, MISSING
 from pymc_trees.core.value.text import tree_text
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import declared

@@ -32,8 +32,8 @@ from support.naive.batches import batch_means, gap
 from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import table, tiers
 
-from pymc_trees.core.columns.mixed import MAX_CUT as EVERY_CELL
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MAX_CUT as EVERY_CELL
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 from pymc_trees.core.forest.trees import make_stumps, make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal

@@ -24,7 +24,7 @@ from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
 
 from pymc_trees.core.columns.blocks import draw_separating, partition_blocks
-from pymc_trees.core.columns.mixed import MAX_CUT as EVERY_CELL
+from pymc_trees.core.columns.cells import MAX_CUT as EVERY_CELL
 from pymc_trees.core.columns.row_set import RowSet, make_row_index, words_of
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule

@@ -9,8 +9,8 @@ import xarray as xr
 from support.fitted import N, draws_of, frame, on_a_frame, predicted, predicted_of, two_functions
 
 import pymc_trees as pmt
-from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.posterior.reading.features import feature_of
+from pymc_trees.predictors.columns import Schema
 
 
 @pytest.fixture(scope="module")

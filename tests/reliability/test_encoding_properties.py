@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pymc_trees as pmt
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.table import encode, read, schema_of
 from pymc_trees.distributions.forest_inputs import forest_inputs
 

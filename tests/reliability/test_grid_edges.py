@@ -15,8 +15,8 @@ from support.naive.laws import partition_posterior
 from support.oracle import Problem
 
 import pymc_trees as pmt
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import cut_code, cut_value, make_design
-from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.distributions.tree_priors.read import MOST_CUTS, make_grid
 
 EPS = np.spacing(1.0)

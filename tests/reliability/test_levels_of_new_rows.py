@@ -9,7 +9,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.table import schema_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

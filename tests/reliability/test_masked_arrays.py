@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.tree_variable import evaluations
 

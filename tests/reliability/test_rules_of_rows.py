@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support import twin
 
 import pymc_trees as pmt
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import sizes

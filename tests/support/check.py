@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
+from pymc_trees.core.columns.cells import MAX_CUT, MISSING
 from pymc_trees.core.value.fields import (
     BITS,
     CHECKSUM,

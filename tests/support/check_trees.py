@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.forest.trees import NONE, Trees
 from pymc_trees.core.value.walk import rule_density, sent_left
 from support.check import sentences

@@ -21,15 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import boolean, float64, int64
 
+from pymc_trees.core.columns.cells import LEFT, MAX_CUT, SET
 from pymc_trees.core.columns.design import Design, draw_cut
-from pymc_trees.core.columns.mixed import (
-    DESIGN,
-    LEFT,
-    MAX_CUT,
-    SET,
-    MixedDesign,
-    present_range,
-)
+from pymc_trees.core.columns.mixed import DESIGN, MixedDesign, present_range
 from pymc_trees.core.columns.row_set import (
     RowSet,
     any_missing,

@@ -12,14 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import boolean, float64, int64
 
-from pymc_trees.core.columns.mixed import (
-    DESIGN,
-    MISSING,
-    MixedDesign,
-    fill_mixed,
-    make_mixed,
-    side_cells,
-)
+from pymc_trees.core.columns.cells import MISSING
+from pymc_trees.core.columns.mixed import DESIGN, MixedDesign, fill_mixed, make_mixed, side_cells
 from pymc_trees.core.columns.table_file import release_pages, row_blocks
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import boolean, int64
 
+from pymc_trees.core.columns.cells import LEFT, MISSING, SET
 from pymc_trees.core.columns.table_file import release_pages
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
@@ -32,13 +33,6 @@ from pymc_trees.core.compile.handle import Role
 from pymc_trees.core.compile.pointer import by_pointer
 
 DESIGN = Role("design")
-MISSING = -(2.0**900)
-"""Code of a missing cell in X; finite, so columns can be summed."""
-MAX_CUT = float(np.finfo(np.float64).max)
-"""Cut above every cell; its negative is below every cell."""
-MAX_LEVELS = 50
-LEFT, SET = 1, 2
-"""Parts of ``rule_kind``: missing rows go left; the cut is a set of levels."""
 
 
 @by_pointer

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import float64, int64
 
+from pymc_trees.core.columns.cells import LEFT, SET
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import DESIGN, LEFT, SET, MixedDesign, present_range
+from pymc_trees.core.columns.mixed import DESIGN, MixedDesign, present_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import WORDS

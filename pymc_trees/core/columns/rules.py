@@ -19,6 +19,7 @@ node account for their new density.
 import numpy as np
 from numba import float64, int64
 
+from pymc_trees.core.columns.cells import MAX_CUT, SET
 from pymc_trees.core.columns.design import (
     Design,
     column_range,
@@ -29,8 +30,6 @@ from pymc_trees.core.columns.design import (
 )
 from pymc_trees.core.columns.mixed import (
     DESIGN,
-    MAX_CUT,
-    SET,
     MixedDesign,
     levels_present,
     nth_level,

@@ -19,15 +19,9 @@ A step may lead to a rule that leaves one side empty, whose density is 0.
 import numpy as np
 from numba import float64, int64
 
+from pymc_trees.core.columns.cells import LEFT, MAX_CUT, SET
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import (
-    DESIGN,
-    LEFT,
-    MAX_CUT,
-    SET,
-    MixedDesign,
-    nth_level,
-)
+from pymc_trees.core.columns.mixed import DESIGN, MixedDesign, nth_level
 from pymc_trees.core.columns.row_set import (
     RowSet,
     any_missing,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import LEFT, MAX_CUT, SET
+from pymc_trees.core.columns.cells import LEFT, MAX_CUT, SET
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.compile.lanes import copy_numbers

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
+from pymc_trees.core.columns.cells import LEFT, MISSING, SET
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.contract import add_outputs, n_outputs

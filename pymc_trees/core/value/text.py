@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import LEFT, MAX_CUT, MAX_LEVELS, MISSING, SET
+from pymc_trees.core.columns.cells import LEFT, MAX_CUT, MAX_LEVELS, MISSING, SET
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 
 # ---------------------------- Formatted numbers, with as many digits as needed to distinguish them

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
+from pymc_trees.core.columns.cells import MAX_CUT, MISSING
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.core.value.text import tree_starts
 

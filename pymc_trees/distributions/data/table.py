@@ -16,7 +16,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
-from pymc_trees.core.columns.mixed import MAX_LEVELS, MISSING
+from pymc_trees.core.columns.cells import MAX_LEVELS, MISSING
 from pymc_trees.core.columns.table_file import (
     BLOCK_BYTES,
     FileTable,
@@ -25,19 +25,17 @@ from pymc_trees.core.columns.table_file import (
     write_table,
 )
 from pymc_trees.distributions.data.named import bare, dims_of, present, rows_dim, unnamed
-from pymc_trees.distributions.data.numbers import check_finite, check_held, is_lazy, matrix_of_reals
-from pymc_trees.distributions.data.schema import (
-    CONTINUOUS,
-    SUBSET,
-    Column,
-    Schema,
-    check_rules,
-    codes_of,
-    column_names,
-    columns_of,
-    columns_of_objects,
-    decoded,
-    read_schema,
+from pymc_trees.distributions.data.schema import check_rules, read_schema, with_rules
+from pymc_trees.predictors.columns import CONTINUOUS, SUBSET, Schema, column_names, columns_of
+from pymc_trees.predictors.numbers import check_held, is_lazy, matrix_of_reals
+from pymc_trees.predictors.rows import (
+    check_repeated,
+    checked,
+    columns_of_matrix,
+    encode_held,
+    encode_matrix,
+    in_order,
+    matrix_of,
 )
 
 
@@ -158,7 +156,7 @@ def read(X: Any, split_rules=None, name: str = "X") -> Table:
         return _read_variable(X, split_rules)
     _check_rows(X, name)
     names = column_names(X)
-    _check_repeated(names, name)
+    check_repeated(names, name)
     if names and not is_large(X):
         columns = columns_of(X, name)
         rules = check_rules(split_rules, list(names))
@@ -168,9 +166,9 @@ def read(X: Any, split_rules=None, name: str = "X") -> Table:
         rules = check_rules(split_rules, schema.labels)
         if set(rules) <= {None, CONTINUOUS}:  # a large array is not copied again
             return Table(values, schema)
-        columns = _columns_of_matrix(values)
+        columns = columns_of_matrix(values)
     schema = read_schema(columns, names, rules, name)
-    return Table(_matrix(columns, schema, name), schema)
+    return Table(matrix_of(columns, schema, name), schema)
 
 
 def _read_variable(X: Variable, split_rules) -> Table:
@@ -193,7 +191,7 @@ def _read_variable(X: Variable, split_rules) -> Table:
         schema = Schema.of_numbers(values.shape[1])
         if isinstance(data, SharedVariable):
             keep_schema(data, schema)
-    return Table(values, schema.with_rules(split_rules), unnamed(X), dims)
+    return Table(values, with_rules(schema, split_rules), unnamed(X), dims)
 
 
 def _is_matrix(values: np.ndarray) -> bool:
@@ -206,25 +204,11 @@ def _is_matrix(values: np.ndarray) -> bool:
 def encode(X: Any, schema: Schema, name: str = "X") -> np.ndarray:
     """(n, p) matrix of other rows, of a table whose training rows had a schema."""
     _check_rows(X, name)
-    X = _in_order(X, schema.names, name)
-    large = is_large(X)
-    columns = None
-    if column_names(X) and not large:
-        columns = columns_of(X, name)
-    elif not large and (objects := _objects(X)) is not None:
-        columns = columns_of_objects(objects, name)
-    if columns is not None:
-        _check_width(len(columns), schema, name)
-        return _matrix(columns, schema, name)
+    if not is_large(X):
+        return encode_held(X, schema, name)
+    X = in_order(X, schema.names, name)
     matrix = as_matrix(X, name)
-    _check_width(matrix.shape[1], schema, name)
-    if not schema.are_levels.any():
-        return matrix
-    columns = _columns_of_matrix(matrix)
-    for j, levels in enumerate(schema.levels):
-        if levels is not None:
-            columns[j] = decoded(columns[j].cells, levels, f"{name}, column {schema.label(j)},")
-    return _matrix(columns, schema, name)
+    return encode_matrix(matrix, schema, name)
 
 
 def _check_rows(X, name):
@@ -232,85 +216,9 @@ def _check_rows(X, name):
         check_held(X, name)
 
 
-def _check_repeated(names, name):
-    if names is not None and len(set(names)) < len(names):
-        raise ValueError(f"{name} has repeated column names: rename them.")
-
-
-def _check_width(p, schema, name):
-    if p != len(schema.rules):
-        raise ValueError(
-            f"{name} has {p} columns, but the model was declared with {len(schema.rules)}: give "
-            "it the same columns in the same order."
-        )
-
-
-def _in_order(X, names, name):
-    """A frame with its columns in the order of the training frame."""
-    new = column_names(X)
-    if names is None or new is None or new == names:
-        return X
-    _check_repeated(new, name)
-    missing = [c for c in names if c not in new]
-    unknown = [c for c in new if c not in names]
-    if missing or unknown:
-        raise ValueError(
-            f"{name}: the new frame lacks the columns {missing} and has the unknown columns "
-            f"{unknown}. Give a frame with the columns of the training frame."
-        )
-    order = [new.index(c) for c in names]
-    if is_lazy(X):
-        return X.select(list(names))
-    return X.iloc[:, order] if hasattr(X, "iloc") else X[:, order]
-
-
-def _columns_of_matrix(values: np.ndarray) -> list[Column]:
-    return [Column(np.where(x == MISSING, np.nan, x), False) for x in values.T]
-
-
-def _objects(X) -> np.ndarray | None:
-    """Two-dimensional array of text or objects; None for one of numbers, or what is no array."""
-    try:
-        values = X if isinstance(X, np.ndarray) else np.asarray(X)
-    except ValueError:  # lists of different lengths
-        return None
-    if values.dtype.kind not in "OUT" or values.ndim != 2:
-        return None
-    return values if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-
-
-def _matrix(columns: list[Column], schema: Schema, name: str) -> np.ndarray:
-    """Matrix of columns whose levels are known."""
-    values = np.empty((len(columns[0].cells), len(columns)))
-    for j, column in enumerate(columns):
-        label, levels = f"{name}, column {schema.label(j)},", schema.levels[j]
-        cells = column.numbers() if levels is None else codes_of(column, levels, label)
-        if cells is None:
-            raise ValueError(
-                f"{label} was numeric, but now holds {column.present()[0]!r}: give numbers there, "
-                "or declare the model with its levels, by a frame in pymc_trees.Data or BART."
-            )
-        values[:, j] = cells
-    return _checked(values, name, schema.names)
-
-
 def as_matrix(X: Any, name: str) -> np.ndarray:
     """Float64 (n, p) matrix of an array of numbers, `MISSING` for NaN, or an error."""
-    return large_table(X, name) if is_large(X) else _checked(matrix_of_reals(X, name), name)
-
-
-def _checked(values, name, names=None):
-    if values.ndim != 2:
-        raise ValueError(
-            f"{name} must be two-dimensional (rows, columns), but has shape {values.shape}. "
-            "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)."
-        )
-    if values.shape[1] == 0:
-        raise ValueError(f"{name} has no columns: give at least one.")
-    if not np.isfinite(values).all():
-        check_finite(values, name, names)
-        values[np.isnan(values)] = MISSING
-    return values
+    return large_table(X, name) if is_large(X) else checked(matrix_of_reals(X, name), name)
 
 
 # ---------------------------------------------------------- Model data, and variables that are none
@@ -386,7 +294,7 @@ def large_table(X: Any, name: str) -> FileTable:
     p = X.shape[1] if names is None else len(names)
     if p == 0:
         raise ValueError(f"{name} has no columns: give at least one.")
-    blocks = (_checked(matrix_of_reals(rows, name), name, names) for rows in _blocks_of(X, p))
+    blocks = (checked(matrix_of_reals(rows, name), name, names) for rows in _blocks_of(X, p))
     try:
         return write_table(p, blocks)
     except OSError as error:

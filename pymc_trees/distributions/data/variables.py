@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 from pytensor.compile.sharedvalue import SharedVariable
 
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.named import bare
 from pymc_trees.distributions.data.table import (
     Table,

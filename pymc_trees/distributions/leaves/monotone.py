@@ -8,9 +8,10 @@ import numpy as np
 
 import pymc_trees.core.order.monotone  # noqa: F401, registers the steps under an order
 from pymc_trees.core.order.directions import monotone_directions
-from pymc_trees.distributions.data.schema import CONTINUOUS, column_index
+from pymc_trees.distributions.data.schema import column_index
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
+from pymc_trees.predictors.columns import CONTINUOUS
 
 
 @register_leaf

@@ -9,7 +9,6 @@ from pytensor.xtensor.basic import xtensor_from_tensor
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.value.fields import Layout, Sizes
 from pymc_trees.distributions.data.named import dims_of, is_named, rows_dim, unnamed
-from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.table import encode, schema_of
 from pymc_trees.distributions.forest_inputs import FunctionOfRows, forest_inputs, training_rows
 from pymc_trees.distributions.leaves.contract import LEAVES
@@ -23,6 +22,7 @@ from pymc_trees.distributions.ops.by_name import (
 )
 from pymc_trees.distributions.ops.forest_rv import NO_GRADIENT, ForestRV
 from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
+from pymc_trees.predictors.columns import Schema
 
 N_OUTPUTS = Sizes._fields.index("n_outputs")
 

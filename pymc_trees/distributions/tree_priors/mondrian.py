@@ -7,7 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.distributions.capacity import mondrian_max_nodes
 from pymc_trees.distributions.tree_priors.contract import TreePrior, register_tree_prior

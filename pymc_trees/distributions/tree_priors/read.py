@@ -12,12 +12,13 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import Assert
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.table_file import each_column
-from pymc_trees.distributions.data.numbers import is_random, present_numbers, real_array
+from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.schema import by_index
 from pymc_trees.distributions.data.table import Table
 from pymc_trees.distributions.tree_priors.contract import DepthPrior, TreePrior, check_depth_prior
+from pymc_trees.predictors.numbers import real_array
 
 DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
 """``alpha, beta`` of the front-ends where users give none."""

@@ -10,7 +10,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.explain.games import make_quadrature, make_weights
 from pymc_trees.core.explain.shapley import shapley, soft_shapley
 from pymc_trees.posterior.draws import SAMPLE, for_each_draw, rows_chosen, thinned

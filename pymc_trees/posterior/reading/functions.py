@@ -21,7 +21,6 @@ from pytensor.tensor import matrix
 from pytensor.tensor.elemwise import Elemwise
 
 from pymc_trees.arguments import check_elementwise
-from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.table import encode, schema_of
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.ops.evaluation import evaluate
@@ -31,6 +30,7 @@ from pymc_trees.posterior.draws import SAMPLE, StoredDraws, checked_draws, draws
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.indices import check_indices
 from pymc_trees.posterior.reading.rowwise import OtherRowsError, check_rowwise
+from pymc_trees.predictors.columns import Schema
 from pymc_trees.progress import track
 
 # ------------------------------------------ Rows with some columns held at one point after another

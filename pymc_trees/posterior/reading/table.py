@@ -14,10 +14,10 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.named import present
-from pymc_trees.distributions.data.schema import CONTINUOUS, SUBSET, Schema
 from pymc_trees.distributions.data.table import encode
+from pymc_trees.predictors.columns import CONTINUOUS, SUBSET, Schema
 
 ANY_X = "X"
 """Name of the inputs of all forests where they are one, beside that of their model data."""

@@ -18,7 +18,6 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
 
 from pymc_trees.arguments import check_seed
-from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.tree_variable import evaluations
@@ -47,6 +46,7 @@ from pymc_trees.posterior.reading.table import (
     beside_source,
     inputs_source,
 )
+from pymc_trees.predictors.columns import Schema
 
 
 class WholeFunction(Function):

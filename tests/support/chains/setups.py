@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal

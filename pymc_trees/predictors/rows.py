@@ -1,0 +1,175 @@
+"""Rows of a table whose training rows had a schema, as one matrix of numbers. Needs numpy alone.
+
+Levels become codes 0, 1, .. and missing cells the number `MISSING`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pymc_trees.core.columns.cells import MISSING
+from pymc_trees.predictors.columns import (
+    CellsOfColumn,
+    Column,
+    Schema,
+    codes_of,
+    column_names,
+    columns_of,
+    columns_of_objects,
+    decoded,
+)
+from pymc_trees.predictors.numbers import check_finite, check_held, is_lazy, matrix_of_reals
+
+
+def encode_held(X: Any, schema: Schema, name: str = "X") -> np.ndarray:
+    """(n, p) matrix of other rows that are held in memory."""
+    if not is_lazy(X):
+        check_held(X, name)
+    X = in_order(X, schema.names, name)
+    columns = None
+    if column_names(X):
+        columns = columns_of(X, name)
+    elif (objects := _objects(X)) is not None:
+        columns = columns_of_objects(objects, name)
+    if columns is None:
+        return encode_matrix(checked(matrix_of_reals(X, name), name), schema, name)
+    _check_width(len(columns), schema, name)
+    return matrix_of(columns, schema, name)
+
+
+def encode_matrix(matrix: np.ndarray, schema: Schema, name: str) -> np.ndarray:
+    """The same of a matrix of numbers, `MISSING` for NaN: codes of levels, or levels."""
+    _check_width(matrix.shape[1], schema, name)
+    if not schema.are_levels.any():
+        return matrix
+    columns = columns_of_matrix(matrix)
+    for j, levels in enumerate(schema.levels):
+        if levels is not None:
+            columns[j] = decoded(columns[j].cells, levels, f"{name}, column {schema.label(j)},")
+    return matrix_of(columns, schema, name)
+
+
+def _check_width(p, schema, name):
+    if p != len(schema.rules):
+        raise ValueError(
+            f"{name} has {p} columns, but the model was declared with {len(schema.rules)}: give "
+            "it the same columns in the same order."
+        )
+
+
+def check_repeated(names, name):
+    """Raise an error where a frame has two columns of one name."""
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"{name} has repeated column names: rename them.")
+
+
+def in_order(X, names, name):
+    """A frame with its columns in the order of the training frame."""
+    new = column_names(X)
+    if names is None or new is None or new == names:
+        return X
+    check_repeated(new, name)
+    missing = [c for c in names if c not in new]
+    unknown = [c for c in new if c not in names]
+    if missing or unknown:
+        raise ValueError(
+            f"{name}: the new frame lacks the columns {missing} and has the unknown columns "
+            f"{unknown}. Give a frame with the columns of the training frame."
+        )
+    order = [new.index(c) for c in names]
+    if is_lazy(X):
+        return X.select(list(names))
+    return X.iloc[:, order] if hasattr(X, "iloc") else X[:, order]
+
+
+def columns_of_matrix(values: np.ndarray) -> list[Column]:
+    """Columns of a matrix, NaN for `MISSING`."""
+    return [Column(np.where(x == MISSING, np.nan, x), False) for x in values.T]
+
+
+def _objects(X) -> np.ndarray | None:
+    """Two-dimensional array of text or objects; None for one of numbers, or what is no array."""
+    try:
+        values = X if isinstance(X, np.ndarray) else np.asarray(X)
+    except ValueError:  # lists of different lengths
+        return None
+    if values.dtype.kind not in "OUT" or values.ndim != 2:
+        return None
+    return values if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def matrix_of(columns: list[Column], schema: Schema, name: str) -> np.ndarray:
+    """Matrix of columns whose levels are known."""
+    values = np.empty((len(columns[0].cells), len(columns)))
+    for j, column in enumerate(columns):
+        label, levels = f"{name}, column {schema.label(j)},", schema.levels[j]
+        cells = column.numbers() if levels is None else codes_of(column, levels, label)
+        if cells is None:
+            raise ValueError(
+                f"{label} was numeric, but now holds {column.present()[0]!r}: give numbers there, "
+                "or declare the model with its levels, by a frame in pymc_trees.Data or BART."
+            )
+        values[:, j] = cells
+    return checked(values, name, schema.names)
+
+
+def checked(values, name, names=None) -> np.ndarray:
+    """A matrix, `MISSING` for NaN, or an error where it is none, or is not finite."""
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must be two-dimensional (rows, columns), but has shape {values.shape}. "
+            "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)."
+        )
+    if values.shape[1] == 0:
+        raise ValueError(f"{name} has no columns: give at least one.")
+    if not np.isfinite(values).all():
+        check_finite(values, name, names)
+        values[np.isnan(values)] = MISSING
+    return values
+
+
+# ------------------------------------------------------- Rows as JSON has them: records, or columns
+
+
+class Records:
+    """Rows by the names of their cells, as far as a frame is asked.
+
+    Parameters
+    ----------
+    columns : mapping of str and sequence of cells
+        Cells of each column.
+    """
+
+    def __init__(self, columns: Mapping[str, Any]):
+        self.columns, self._cells = list(columns), columns
+
+    def __getitem__(self, where):
+        """A column, or some of them."""
+        _, which = where
+        if isinstance(which, list):
+            return Records({self.columns[j]: self._cells[self.columns[j]] for j in which})
+        return CellsOfColumn(np.array([*self._cells[self.columns[which]], None], dtype=object)[:-1])
+
+
+def check_lengths(lengths: Mapping[str, int]) -> None:
+    """Raise an error unless all have as many rows."""
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"X: the new rows have different numbers, {dict(lengths)}: give one entry for each row."
+        )
+
+
+def as_table(X: Any) -> Any:
+    """Records and columns by name as `encode_held` takes them; anything else as it is."""
+    if isinstance(X, Mapping):
+        columns = {str(name): np.atleast_1d(np.asarray(c, object)) for name, c in X.items()}
+        n = max((len(cells) for cells in columns.values()), default=0)
+        lengths = {name: len(cells) for name, cells in columns.items()}
+        check_lengths({name: k for name, k in lengths.items() if k != 1})
+        return Records({name: np.resize(cells, n) for name, cells in columns.items()})
+    is_list = isinstance(X, list | tuple) and len(X) > 0
+    if is_list and all(isinstance(row, Mapping) for row in X):
+        names = dict.fromkeys(str(name) for row in X for name in row)
+        return Records({name: [row.get(name) for row in X] for name in names})
+    return X
