@@ -36,6 +36,13 @@ class Predictor:
     parameters, the expressions between trees and response, and no training row. It needs numpy;
     labelled results need xarray too.
 
+    Parameters
+    ----------
+    about : mapping
+        Facts, as the page on the file of a predictor lists them.
+    arrays : mapping of str and array
+        Trees, draws of parameters and constants, by name.
+
     Attributes
     ----------
     functions : list of str

@@ -27,6 +27,9 @@ INTERNAL = {
     "NotASliceError": "caught where the model is read, which goes on with all outputs",
     "DataBesideError": "caught where a function is read, which then has these data as columns",
     "NotRecognisedError": "caught where the model is read; its words end in a refusal",
+    "NotCarriedError": "caught where a predictor is made; its words end in a refusal",
+    "NoLawError": "the same",
+    "DamagedError": "caught by load; its words end in the message of a file",
 }
 
 # Message -> why it has no entry of its own.
@@ -71,6 +74,8 @@ NO_ENTRY = {
         ],
         "quoted in the message of a damaged pickle",
     ),
+    "its arrays are not those of a forest": "quoted in the message of a damaged file",
+    "its program has an unknown instruction": "the same",
     "… is …; …": "a reason in a refusal, which a page explains",
     "… (… is not invertible)": "the same",
 }

@@ -87,6 +87,8 @@ LATE: dict[tuple[str, str], str] = {
     ("core/compile/turns.py", "'fcntl'"): "Windows does not have it",
     ("distributions/data/named.py", "pymc.dims"): "importing it changes how PyMC reads every model",
     ("distributions/without_dims.py", "pymc.dims.distributions"): "the same",
+    ("predictors/evaluation.py", "pymc_trees.progress"): "predictors need numpy alone",
+    ("predictors/predictor.py", "xarray"): "the same",
 }
 
 

@@ -51,7 +51,7 @@ def response_of(model: pm.Model, name: str | None) -> Response:
     if not observed:
         raise NoLawError("the model has no observed variable")
     if name is None and len(observed) > 1:
-        raise NoLawError(f"the model observes {list(observed)}: choose one by response")
+        raise NoLawError(f"the model observes {list(observed)}; response= chooses one")
     name = next(iter(observed)) if name is None else name
     rv = observed[name]
     op = rv.owner.op if rv.owner else None

@@ -1,5 +1,6 @@
 """Encoded draws of a forest as the ragged arrays of `predictors.packed`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from pymc_trees.core.columns.cells import SET
 from pymc_trees.core.leaves.coefficients import read_linear
 from pymc_trees.core.leaves.contract import constant_leaf
 from pymc_trees.core.soft_forest.encode import BANDWIDTHS
-from pymc_trees.core.value.fields import CHECKSUM
+from pymc_trees.core.value.fields import CHECKSUM, UNUSED
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs, training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
@@ -37,25 +38,10 @@ def packed_forest(
         For trees of another kind.
     """
     kind = _kind_of(forest)
-    layout, p = forest.owner.op.layout, training_rows(forest).shape[1]
-    n_values, max_nodes = layout.n_values, layout.max_nodes
+    layout, X = forest.owner.op.layout, training_rows(forest)
+    p = X.shape[1]
     taken = [draws[chain, draw] for chain in range(draws.shape[0]) for draw in which]
-    columns, numbers, certificates = [], [], []
-    for value in taken:
-        used = int((value[:max_nodes, 0] > -2).sum())
-        columns.append(value[:used, 0].astype(np.int64))
-        numbers.append(value[:used, 1 : 1 + n_values])
-        certificates.append(value[max_nodes:].reshape(-1))
-    column, number = np.concatenate(columns), np.concatenate(numbers)
-    is_split = column >= 0
-    cuts, places = np.unique(number[is_split, 0], return_inverse=True)
-    arrays = {
-        "sizes": smallest(_sizes(column)),
-        "rules": smallest(column + 1),
-        "places": smallest(places.reshape(-1)),
-        "cuts": cuts,
-        "values": number[~is_split],
-    }
+    arrays = packed_values(taken, layout.max_nodes, layout.n_values)
     about = {
         "name": str(forest.name),
         "kind": kind,
@@ -65,7 +51,9 @@ def packed_forest(
         "outputs": layout.n_outputs,
         "mixed": kind != SOFT and layout.mixed,
     }
-    certificate = np.array([one[: BANDWIDTHS + layout.m] for one in certificates])
+    certificate = np.array(
+        [value[layout.max_nodes :].reshape(-1)[: BANDWIDTHS + layout.m] for value in taken]
+    )
     if kind == SOFT:
         inputs = forest_inputs(forest)
         for name, one in zip(("knots", "heights", "offsets"), inputs.unit_map, strict=True):
@@ -75,12 +63,33 @@ def packed_forest(
         arrays["bandwidths"] = certificate[:, BANDWIDTHS:].reshape(-1)
         return about, arrays
     if layout.mixed:
-        arrays["levels"] = _levels(training_rows(forest), column[is_split], p)
+        arrays["levels"] = levels_of_rules(X, arrays["rules"])
     else:
         arrays["seeds"] = certificate[:, CHECKSUM].astype(np.uint64)
     if kind == LINEAR:
         arrays["slopes"] = np.asarray(declared(forest).constants, dtype=np.float64)
     return about, arrays
+
+
+def packed_values(
+    values: Sequence[np.ndarray], max_nodes: int, n_values: int
+) -> dict[str, np.ndarray]:
+    """Trees of encoded forests, one after another."""
+    columns, numbers = [], []
+    for value in values:
+        used = int((value[:max_nodes, 0] > UNUSED).sum())
+        columns.append(value[:used, 0].astype(np.int64))
+        numbers.append(value[:used, 1 : 1 + n_values])
+    column, number = np.concatenate(columns), np.concatenate(numbers)
+    is_split = column >= 0
+    cuts, places = np.unique(number[is_split, 0], return_inverse=True)
+    return {
+        "sizes": smallest(_sizes(column)),
+        "rules": smallest(column + 1),
+        "places": smallest(places.reshape(-1)),
+        "cuts": cuts,
+        "values": number[~is_split],
+    }
 
 
 def _kind_of(forest: Variable) -> str:
@@ -105,9 +114,11 @@ def _sizes(column: np.ndarray) -> np.ndarray:
     return np.diff(ends, prepend=-1)
 
 
-def _levels(X: np.ndarray, rules: np.ndarray, p: int) -> np.ndarray:
+def levels_of_rules(X: np.ndarray, rules: np.ndarray) -> np.ndarray:
     """(p,) numbers of levels in training rows, of columns that some rule splits by them."""
+    p = X.shape[1]
+    split = rules[rules > 0].astype(np.int64) - 1
     levels = np.zeros(p, dtype=np.int64)
-    for j in np.unique(rules[rules // p >= SET] % p):
+    for j in np.unique(split[split // p >= SET] % p):
         levels[j] = int(X[:, j].max()) + 1
     return levels

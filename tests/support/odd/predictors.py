@@ -1,0 +1,109 @@
+"""Odd inputs of predictors: how they are made, asked and read."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import pymc_trees as pmt
+from support import predictor_models as models
+from support.odd.table import Odd
+
+
+@cache
+def expressions():
+    """A model with data beside X."""
+    return models.expressions()
+
+
+@cache
+def counts():
+    """A model of counts."""
+    return models.response("poisson")
+
+
+@cache
+def of_expressions():
+    """Its predictor."""
+    return pmt.predictor(expressions().idata, expressions().model)
+
+
+@cache
+def of_counts():
+    """Its predictor."""
+    return pmt.predictor(counts().idata, counts().model)
+
+
+def made(case=expressions, **given):
+    """What makes a predictor."""
+    return lambda: pmt.predictor(case().idata, case().model, **given)
+
+
+def asked(method, *args, by=of_counts, rows=None, **given):
+    """What asks one."""
+
+    def call():
+        X = models.new_array(5) if rows is None else rows
+        return getattr(by(), method)(X, *args, **given)
+
+    return call
+
+
+def loaded(content: bytes, **given):
+    """What reads a file."""
+
+    def call():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "fit.pmt"
+            path.write_bytes(content)
+            return pmt.load(path, **given)
+
+    return call
+
+
+def whole() -> bytes:
+    """A good file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return of_counts().save(Path(folder) / "fit.pmt").read_bytes()
+
+
+PREDICTOR = {
+    "None": Odd(lambda: pmt.predictor(None, counts().model), TypeError("idata")),
+    "no model": Odd(lambda: pmt.predictor(counts().idata, None), TypeError("model")),
+    "draws=0": Odd(made(draws=0), "draws"),
+    "more draws than there are": Odd(made(draws=10**6), holds=lambda p: p.draws_per_chain == 4),
+    "var_names unknown": Odd(made(var_names="nothing"), "var_names"),
+    "a function alone": Odd(made(var_names="f"), holds=lambda p: p.functions == ["f"]),
+    "response unknown": Odd(made(response="f"), "response"),
+}
+OF_PREDICTOR = {
+    "kind unknown": Odd(asked("predict", "median"), "kind"),
+    "of unknown": Odd(asked("predict", of="nothing"), "of"),
+    "quantiles at 1": Odd(asked("predict", quantiles=(0.5, 1.0)), "quantiles"),
+    "level above 1": Odd(asked("predict", "interval", level=1.5), "level"),
+    "n_jobs=0": Odd(asked("predict", n_jobs=0), "n_jobs"),
+    "no rows": Odd(asked("predict", rows=np.empty((0, 3))), "X"),
+    "columns lacking": Odd(asked("predict", rows=np.zeros((2, 2))), "X"),
+    "one dimension": Odd(asked("predict", rows=np.zeros(3)), "X"),
+    "infinite": Odd(asked("predict", rows=np.full((1, 3), np.inf)), "X"),
+    "text": Odd(asked("predict", rows=[["a", "b", "c"]]), "X"),
+    "all missing": Odd(
+        asked("predict", rows=np.full((2, 3), np.nan)), holds=lambda f: np.isfinite(f).all()
+    ),
+    "classes of counts": Odd(asked("predict_proba"), "predict_proba"),
+    "seed of text": Odd(asked("sample_y", random_seed="a"), TypeError("random_seed")),
+    "func of nothing": Odd(asked("function", lambda nothing: 0), "func"),
+    "draws of a parameter": Odd(asked("draws", var_names="s"), "'s'"),
+    "thinned to none": Odd(lambda: of_counts().thinned(0), "draws"),
+    "data lacking": Odd(asked("draws", by=of_expressions), "X"),
+    "data of no such name": Odd(
+        asked("draws", by=of_expressions, rows=expressions().new | {"other": 1}), "X"
+    ),
+}
+LOAD = {
+    "no file": Odd(lambda: pmt.load("nothing.pmt"), FileNotFoundError("nothing.pmt")),
+    "empty": Odd(loaded(b""), "fit.pmt"),
+    "another file": Odd(loaded(b"PK" * 100), "fit.pmt"),
+    "max_bytes=0": Odd(lambda: pmt.load("nothing.pmt", max_bytes=0), "max_bytes"),
+}

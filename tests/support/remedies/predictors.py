@@ -1,0 +1,140 @@
+"""Remedies of messages about predictors."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+
+import pymc_trees as pmt
+from support import predictor_models as models
+from support.odd import predictors as odd
+from support.odd.predictors import asked, loaded, made, of_expressions, whole
+from support.remedies.table import remedy
+
+ROWS = models.new_array(3)
+BESIDE = {"X": ROWS, "exposure": np.ones(3), "group_of": np.zeros(3, dtype=int)}
+
+
+def _other(mean=lambda f: f - f.mean(), likelihood=pm.Laplace, X=models.X, of=pmt.BART):
+    with pm.Model() as model:
+        f = of("f", pmt.Data("X", X), leaf=models.LEAF, **({"m": 3} if of is pmt.BART else {}))
+        pm.Deterministic("other", mean(f))
+        likelihood("y", f, 1.0, observed=models.Y, shape=f.shape)
+    return models.drawn(model, None)
+
+
+def _dates(convert):
+    """Levels that are dates, or what is made of them."""
+    dates = pd.Categorical(pd.Timestamp("2026-01-01") + pd.to_timedelta(models.GROUPS, "D"))
+    X = pd.DataFrame({"day": dates if convert is None else pd.Series(dates).astype(convert)})
+    return made(lambda: _other(lambda f: f, X=X))
+
+
+def _soft_tree():
+    with pm.Model() as model:
+        f = pmt.SoftDecisionTree("f", pmt.Data("X", models.X), models.Y)
+        pm.Normal("y", f, 1.0, observed=models.Y, shape=f.shape)
+    return models.drawn(model, ROWS)
+
+
+PREDICTORS = [
+    remedy(
+        "cannot be carried to other rows without the model: …. Leave it out of var_names",
+        made(_other, var_names="other"),
+        made(_other, var_names="f"),
+        lambda: pmt.predictions(_other().idata, _other().model, ROWS, var_name="f"),
+    ),
+    remedy(
+        "its law at other rows is not known (…). Leave response out, and call function",
+        made(_other, response="y"),
+        lambda: made(_other)().function(ROWS, lambda f: f),
+    ),
+    remedy("is not observed: choose from", made(response="f"), made(response="y")),
+    remedy(
+        "is neither a function of rows nor in the draws: choose from",
+        made(var_names="nothing"),
+        made(var_names="f"),
+        made(var_names=["f", "scale"]),
+    ),
+    remedy(
+        "which a predictor cannot hold: convert the column to text or numbers",
+        _dates(None),
+        _dates(str),
+    ),
+    remedy(
+        "has trees or leaves that a predictor cannot hold",
+        made(_soft_tree),
+        lambda: pmt.predictions(_soft_tree().idata, _soft_tree().model, ROWS),
+    ),
+    remedy(
+        "X lacks …: give a dict with an entry for each of",
+        odd.OF_PREDICTOR["data lacking"],
+        asked("draws", by=of_expressions, rows=BESIDE),
+    ),
+    remedy(
+        "which the model does not: give",
+        odd.OF_PREDICTOR["data of no such name"],
+        asked("draws", by=of_expressions, rows=BESIDE),
+    ),
+    remedy(
+        "give numbers of shape",
+        asked("draws", by=of_expressions, rows=BESIDE | {"exposure": np.ones((3, 1))}),
+        asked("draws", by=of_expressions, rows=BESIDE),
+    ),
+    remedy(
+        "which cannot hold what it is given: give whole, finite numbers",
+        asked("draws", by=of_expressions, rows=BESIDE | {"group_of": np.full(3, 0.5)}),
+        asked("draws", by=of_expressions, rows=BESIDE),
+        asked("draws", by=of_expressions, rows=BESIDE | {"group_of": ["a", "b", "a"]}),
+    ),
+    remedy(
+        "of a vector that has …: give numbers of groups that the model had",
+        asked("draws", by=of_expressions, rows=BESIDE | {"group_of": np.full(3, 9)}),
+        asked("draws", by=of_expressions, rows=BESIDE),
+    ),
+    remedy(
+        "X: the new rows have different numbers",
+        asked("draws", by=of_expressions, rows=BESIDE | {"exposure": np.ones(2)}),
+        asked("draws", by=of_expressions, rows=BESIDE),
+    ),
+    remedy(
+        "is no predictor that can be read: …. Copy the file again",
+        lambda: loaded(whole()[:-1])(),
+        lambda: loaded(whole())(),
+    ),
+    remedy(
+        "which has no classes: call predict or draws",
+        odd.OF_PREDICTOR["classes of counts"],
+        asked("predict"),
+        asked("draws"),
+    ),
+    remedy(
+        "func has the arguments …: choose from the functions",
+        odd.OF_PREDICTOR["func of nothing"],
+        asked("function", lambda f, s: f * s),
+    ),
+    remedy(
+        "is no function of rows: choose from",
+        odd.OF_PREDICTOR["draws of a parameter"],
+        asked("draws", var_names="f"),
+    ),
+    remedy("of=…: choose from", odd.OF_PREDICTOR["of unknown"], asked("predict", of="f")),
+    remedy(
+        "the law of the response is not known (…): call draws",
+        lambda: made(_other)().sample_y(ROWS),
+        lambda: made(_other)().draws(ROWS),
+        lambda: made(_other)().function(ROWS, lambda f: f),
+    ),
+    remedy(
+        "choose one by of",
+        lambda: made(_two)().predict(ROWS),
+        lambda: made(_two)().predict(ROWS, of="g"),
+    ),
+]
+
+
+def _two():
+    with pm.Model() as model:
+        data = pmt.Data("X", models.X)
+        f, g = (pmt.BART(name, data, leaf=models.LEAF, m=3) for name in "fg")
+        pm.Laplace("y", f + g, 1.0, observed=models.Y, shape=f.shape)
+    return models.drawn(model, None)
