@@ -1,11 +1,18 @@
 """A predictor in a file: the same one again, in any process, or an error."""
 
+import json
+import pickle
 import re
 import struct
 import subprocess
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -161,3 +168,54 @@ def test_a_file_holds_no_row_and_no_python_object(path):
     sizes = {one.size for name, one in arrays.items() if not name.startswith("forest")}
     assert models.N not in sizes and "pickle" not in Path(file.__file__).read_text()
     assert re.search("Bonn", str(about))
+
+
+def test_it_is_pickled_and_shows_progress(predictor, capsys):
+    again = pickle.loads(pickle.dumps(predictor))
+    assert (again.predict(ROWS, progressbar=True) == predictor.predict(ROWS)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*none of the new values:UserWarning")
+def test_a_service_of_the_standard_library(path):
+    service = pmt.load(path)
+    rows = models.new_frame(40).astype(object).where(lambda cells: cells.notna(), None)
+    rows = rows.to_dict("records")
+    expected = service.predict(rows, "sd")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            try:
+                status, answer = 200, service.predict(asked, "sd").tolist()
+            except ValueError as error:
+                status, answer = 400, str(error)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *args):
+            pass
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 40
+
+    server = Server(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+
+    def ask(asked):
+        body = Request(f"http://127.0.0.1:{server.server_port}", json.dumps(asked).encode())
+        with urlopen(body) as answer:
+            return json.load(answer)
+
+    try:
+        with ThreadPoolExecutor(20) as clients:
+            found = list(clients.map(ask, [[row] for row in rows]))
+        np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-12)
+        with pytest.raises(HTTPError) as refused:
+            ask([{"a": "many"}])
+        with refused.value as answer:
+            assert answer.code == 400
+            assert "lacks the columns" in json.load(answer)
+    finally:
+        server.shutdown()
+        server.server_close()
