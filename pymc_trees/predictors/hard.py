@@ -33,13 +33,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(forest: PackedForest, X: np.ndarray) -> Cells:
-    """Rows for a forest.
-
-    Raises
-    ------
-    ValueError
-        For infinite numbers.
-    """
+    """Rows for a forest."""
     X = np.where(np.isnan(X), MISSING, X)
     missing = X == MISSING
     z = _standardised(forest.arrays["slopes"], X, missing) if forest.kind == LINEAR else None

@@ -45,7 +45,7 @@ def read_rows(
     if unknown := [name for name in given if name not in names]:
         raise ValueError(f"X has {unknown}, which the model does not: give {names}.")
     matrices = [encode_held(as_table(given[t.name]), t.schema, t.name) for t in tables]
-    numbers = [_beside(given[d.name], d) for d in data]
+    numbers = [_beside(given[d.name], d, len(matrices[0])) for d in data]
     lengths = {t.name: len(x) for t, x in zip(tables, matrices, strict=True)}
     for d, x in zip(data, numbers, strict=True):
         lengths[d.name] = x.shape[1 + d.shape.index(-1)]
@@ -56,14 +56,16 @@ def read_rows(
     return matrices, numbers, n
 
 
-def _beside(given, data: Data) -> np.ndarray:
-    """Numbers beside X, with a first axis for the draws."""
+def _beside(given, data: Data, n: int) -> np.ndarray:
+    """Numbers beside X, with a first axis for the draws; a single one for all n rows."""
     if data.levels is not None and np.asarray(given).dtype.kind in "OUT":
         schema = Schema(None, ("subset",), (data.levels,), True)
         given = encode_held(np.asarray(given, dtype=object).reshape(-1, 1), schema, data.name)[:, 0]
     values = np.asarray(given)
+    if values.ndim == 0:
+        values = np.full([n if k < 0 else k for k in data.shape], values)
     fits = values.ndim == len(data.shape) and all(
-        k in (-1, n) for k, n in zip(data.shape, values.shape, strict=True)
+        k in (-1, size) for k, size in zip(data.shape, values.shape, strict=True)
     )
     if not fits or values.dtype.kind not in "biuf":
         wanted = tuple("rows" if k < 0 else k for k in data.shape)

@@ -5,6 +5,7 @@ import pytest
 from support import predictor_models as models
 
 import pymc_trees as pmt
+from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.predictors import hard
 
 CASES = {
@@ -18,6 +19,10 @@ CASES = {
     "Mondrian prior": models.mondrian_prior,
     "decision tree": models.decision_tree,
     "soft": models.soft,
+    "basis": models.basis,
+    "basis with covariances": lambda: models.basis(np.array([[0.5, 0.1], [0.1, 0.3]])),
+    "counterfactual": models.counterfactual,
+    "several inputs": models.several_inputs,
     "expressions": models.expressions,
     "slope of the parent": models.linear,
     "slopes of the path": lambda: models.linear("path", p_constant=0.3),
@@ -43,7 +48,8 @@ def test_functions_are_the_models(case, few, monkeypatch):
         monkeypatch.setattr(hard, "FEW", 0)
     predictor = pmt.predictor(case.idata, case.model)
     drawn = predictor.draws(case.new)
-    assert predictor.functions
+    of_trees = [v.name for v in case.model.deterministics if evaluations([v])]
+    assert set(predictor.functions) == set(of_trees)
     for name in predictor.functions:
         values = drawn[name].transpose("chain", "draw", "row", ...).to_numpy()
         np.testing.assert_allclose(values, own(case, name, case.new), rtol=1e-12, atol=1e-12)

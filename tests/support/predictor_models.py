@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
 import xarray as xr
 
 import pymc_trees as pmt
@@ -129,6 +130,39 @@ def soft() -> Case:
     with pm.Model() as model:
         pmt.SoftBART("f", pmt.Data("X", X), leaf=LEAF, m=M, hard=[1])
     return drawn(model, new_array(missing=False))
+
+
+def basis(sd=0.5) -> Case:
+    """Coefficients of a basis, which are given with the rows."""
+    with pm.Model() as model:
+        leaf = pmt.BasisLeaf(np.column_stack([np.ones(N), Y]), sd=sd)
+        pmt.BART("f", pmt.Data("X", X), leaf=leaf, m=M, **TREES)
+    rows = {"X": new_array(), "f_basis": np.random.default_rng(3).normal(size=(30, 2))}
+    return drawn(model, rows)
+
+
+def counterfactual() -> Case:
+    """A forest at rows with one column set."""
+    with pm.Model() as model:
+        data = pmt.Data("X", X)
+        f = pmt.BART("f", data, leaf=LEAF, m=M, **TREES)
+        treated = pt.set_subtensor(data[:, 0], 1.0)
+        pm.Deterministic("gain", pmt.evaluate(model["f_forest"], treated) - f)
+        slope = pm.Normal("slope", shape=3)
+        pm.Deterministic("line", f + data @ slope + pt.stack([slope[0], slope[1]]).sum())
+    return drawn(model, new_array(missing=False))
+
+
+def several_inputs() -> Case:
+    """Forests of different frames."""
+    with pm.Model() as model:
+        f = pmt.BART("f", pmt.Data("first", FRAME), leaf=LEAF, m=M, **TREES)
+        other = FRAME[["a", "c"]].rename(columns={"a": "e"}).assign(c=X[:, 1])
+        other.columns = ["e", "g"]
+        g = pmt.BART("g", pmt.Data("second", other), leaf=LEAF, m=M, **TREES)
+        pm.Deterministic("total", f + g)
+    second = pd.DataFrame(new_array(seed=5)[:, :2], columns=["e", "g"])
+    return drawn(model, {"first": new_frame(), "second": second})
 
 
 def expressions() -> Case:

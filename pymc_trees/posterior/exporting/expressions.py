@@ -7,6 +7,7 @@ import numpy as np
 from pytensor.compile.ops import ViewOp
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalars
 from pytensor.scalar import math as scalar_math
@@ -33,6 +34,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from pymc_trees.distributions.forest_inputs import FunctionOfRows, evaluation
+from pymc_trees.posterior.reading.indices import PYTHON
 
 SCALARS: dict[type, str] = {
     scalars.Add: "add",
@@ -142,11 +144,7 @@ class Translation:
             known = self._known[v]
             return self._append(known["op"], **{k: x for k, x in known.items() if k != "op"})
         if isinstance(v, Constant | SharedVariable):
-            value = np.asarray(v.data if isinstance(v, Constant) else v.get_value())
-            if value.dtype.kind not in "biuf":
-                raise NotCarriedError(f"{v} is no array of numbers")
-            self.constants.append(widened(value))
-            return self._append("constant", number=len(self.constants) - 1)
+            return self._constant(v, v.data if isinstance(v, Constant) else v.get_value())
         if v.owner is None:
             raise NotCarriedError(f"{v} has no value")
         op, inputs = v.owner.op, list(v.owner.inputs)
@@ -161,7 +159,28 @@ class Translation:
             return self.number(inputs[0])
         if isinstance(op, Elemwise):
             return self._elementwise(v, op.scalar_op, inputs)
-        return self._shaped(v, op, inputs)
+        try:
+            return self._shaped(v, op, inputs)
+        except NotCarriedError:
+            if not self._is_fixed(v):
+                raise
+            return self._constant(v, v.eval(mode=PYTHON))
+
+    def _constant(self, v: Variable, value) -> int:
+        value = np.asarray(value)
+        if value.dtype.kind not in "biuf":
+            raise NotCarriedError(f"{v} is no array of numbers")
+        self.constants.append(widened(value))
+        return self._append("constant", number=len(self.constants) - 1)
+
+    def _is_fixed(self, v: Variable) -> bool:
+        """Whether it is made of constants and of model data that are the same for all rows."""
+        above = explicit_graph_inputs([v])
+        return all(
+            isinstance(one, Constant)
+            or (isinstance(one, SharedVariable) and one not in self._known)
+            for one in above
+        ) and not any(one in self._known for one in ancestors([v]))
 
     def _elementwise(self, v: Variable, scalar_op, inputs: list[Variable]) -> int:
         of = [self.number(one) for one in inputs]

@@ -218,6 +218,8 @@ class _Maker:
         lost = [v.name for v in others if v.name not in self.posterior]
         if observed or lost:
             raise _NotCarried(f"{name} depends on {observed or lost}, which have no draws")
+        if any(random_below(self.model, one.X) for one in evaluated):
+            raise _NotCarried(f"{name} evaluates trees at rows that are random")
         first = {v: self._draw(v.name)[0] for v in others}
         try:
             table, found, _ = opened(self.model, variable, name, evaluated, bases, first, {})
