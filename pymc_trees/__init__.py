@@ -55,6 +55,7 @@ _HOMES = {
     "interaction_strength": "posterior.explain.interactions",
     "load": "predictors.load",
     "model": "formula.build",
+    "open": "posterior.opening",
     "partial_dependence": "posterior.dependence",
     "permutation_importance": "posterior.importance.permutation",
     "plot_ale": "plots.dependence",

@@ -7,7 +7,8 @@ the trees, columns by name), on which the answers rest, a question in each file:
 H statistics), `inclusion` (splits counted by column), `importance` (what is lost without a column),
 `tree_text` and `topologies` (trees in words, and which are probable), `convergence` (whether chains
 agree about f). `new_groups` completes draws of group effects for groups that were not seen;
-`saving` writes draws to a file; `exporting` makes predictors of them, which need no PyMC.
+`saving` writes draws to a file, and `opening` reads them; `exporting` makes predictors of them,
+which need no PyMC.
 
 May import: `core`, `predictors`, `distributions`, `targets`; xarray, ArviZ, PyMC.
 """

@@ -69,6 +69,7 @@ TABLE = {
     "predictor": predictors.PREDICTOR,
     "Predictor": predictors.OF_PREDICTOR,
     "load": predictors.LOAD,
+    "open": predictors.OPEN,
     "comparisons": answers.COMPARISONS,
     "slopes": answers.SLOPES,
     "partial_dependence": answers.PARTIAL_DEPENDENCE,

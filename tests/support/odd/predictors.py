@@ -101,6 +101,12 @@ OF_PREDICTOR = {
         asked("draws", by=of_expressions, rows=expressions().new | {"other": 1}), "X"
     ),
 }
+OPEN = {
+    "no file": Odd(lambda: pmt.open("nothing.nc"), FileNotFoundError("nothing.nc")),
+    "a folder": Odd(lambda: pmt.open("."), FileNotFoundError("path")),
+    "no draws": Odd(lambda: pmt.open(__file__), "path"),
+    "max_bytes=-1": Odd(lambda: pmt.open("nothing.nc", max_bytes=-1), "max_bytes"),
+}
 LOAD = {
     "no file": Odd(lambda: pmt.load("nothing.pmt"), FileNotFoundError("nothing.pmt")),
     "empty": Odd(loaded(b""), "fit.pmt"),

@@ -1,5 +1,7 @@
 """Remedies of messages about predictors."""
 
+import tempfile
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -27,6 +29,12 @@ def _dates(convert):
     dates = pd.Categorical(pd.Timestamp("2026-01-01") + pd.to_timedelta(models.GROUPS, "D"))
     X = pd.DataFrame({"day": dates if convert is None else pd.Series(dates).astype(convert)})
     return made(lambda: _other(lambda f: f, X=X))
+
+
+def _saved_and_opened():
+    case = odd.counts()
+    with tempfile.TemporaryDirectory() as folder:
+        return pmt.open(pmt.save(case.idata, f"{folder}/fit.nc"), case.model)
 
 
 def _soft_tree():
@@ -100,6 +108,11 @@ PREDICTORS = [
         "is no predictor that can be read: …. Copy the file again",
         lambda: loaded(whole()[:-1])(),
         lambda: loaded(whole())(),
+    ),
+    remedy(
+        "holds no draws that can be read (…): give a file that pymc_trees.save wrote",
+        odd.OPEN["no draws"],
+        _saved_and_opened,
     ),
     remedy(
         "which has no classes: call predict or draws",
