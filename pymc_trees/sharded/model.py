@@ -25,7 +25,7 @@ from pymc_trees.targets.graph import (
     read_graph,
 )
 from pymc_trees.targets.likelihoods.normal import NormalLikelihood
-from pymc_trees.targets.parameters import Noise, read_noise
+from pymc_trees.targets.noise import read_noise, split_sd
 
 ELSE = "or sample the model by pm.sample()"
 SPREAD = 6.0
@@ -50,8 +50,8 @@ class ShardedModel(NamedTuple):
     """Precision of every row at the initial point."""
     log_scale: float
     """Log density of the observed values minus that of the target."""
-    sigma: tuple[Variable, Noise] | None
-    """The sd of the noise, if it is a variable, and how it enters."""
+    sigma: tuple[Variable, Variable] | None
+    """The variable in the sd of the noise, if there is one, and the sd as its function."""
 
     @property
     def without_cells(self) -> Design:
@@ -167,11 +167,10 @@ def _the_forest(model: pm.Model) -> Variable:
     return forest
 
 
-def _the_sigma(model: pm.Model, forest: Variable) -> tuple[Variable, Noise] | None:
-    """The sd of the noise, if it is a variable."""
+def _the_sigma(model: pm.Model, forest: Variable) -> tuple[Variable, Variable] | None:
+    """The variable in the sd of the noise, if there is one, and the sd."""
     others = [rv for rv in model.free_RVs if rv is not forest]
-    read = [(rv, read_noise(model, rv)) for rv in others]
-    sigmas = [(rv, noise) for rv, noise in read if noise is not None and not noise.factors]
+    sigmas = [(rv, sd) for rv in others if (sd := _common_sd(model, rv)) is not None]
     refused = [rv.name for rv in others if not any(rv is sigma for sigma, _ in sigmas)]
     if refused or len(others) > 1:
         names = refused or [rv.name for rv in others]
@@ -180,3 +179,14 @@ def _the_sigma(model: pm.Model, forest: Variable) -> tuple[Variable, Noise] | No
             f"would have to be sampled too. Give numbers instead, {ELSE}."
         )
     return sigmas[0] if sigmas else None
+
+
+def _common_sd(model: pm.Model, rv: Variable) -> Variable | None:
+    """The sd of all rows, if it is a function of a scalar variable that enters nothing else."""
+    noises = read_noise(model, rv)
+    if rv.ndim > 0 or len(noises) != 1:
+        return None
+    split = split_sd(noises[0].sd, [rv])
+    if split is None or split.labels is not None or split.factors:
+        return None
+    return split.scale

@@ -27,7 +27,7 @@ from pymc_trees.sharded.kernels.driver import Driver, FullPoolError, ResidualOve
 from pymc_trees.sharded.kernels.messages import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
 from pymc_trees.sharded.transports import ShardLostError, Shards, make_shards
-from pymc_trees.targets.parameters import Noise, NoiseDensity
+from pymc_trees.targets.noise import SummedDensity
 from pymc_trees.targets.settings import compiled_at, numbers_at
 
 # ------------------------------------------ One chain: its messages to the shards, and its draws
@@ -40,17 +40,17 @@ WEIGHTS = (0.25, 0.25, 0.4, 0.1)
 class Sigma:
     """The sd of the noise, if it is a variable: its draws, and the precision of a row."""
 
-    def __init__(self, model: pm.Model, rv: Variable, noise: Noise):
+    def __init__(self, model: pm.Model, rv: Variable, sd: Variable):
         self.name = model.rvs_to_values[rv].name
-        self._density = NoiseDensity(model, rv, noise)
-        [sd] = model.replace_rvs_by_values([noise.scale])
+        self._density = SummedDensity(model, [rv], [sd])
+        [sd] = model.replace_rvs_by_values([sd])
         self._sd, self._needs = compiled_at(model, [], sd.sum())
 
     def draw(self, rng, point: dict, root: float, n: int, width: float) -> float:
         """Draw a value given the root of the residual sum of squares."""
-        density = self._density.at(point, root, float(n))
+        density, start = self._density.at(point, [root, float(n)]), float(point[self.name])
         with np.errstate(all="ignore"):
-            new, _ = slice_draw(rng, density, float(point[self.name]), width)
+            new, _ = slice_draw(rng, lambda v: density(np.array(v)), start, width)
         if np.isnan(new):
             raise ValueError(
                 f"At this point the density of {self.name} is 0: give it a prior that covers the "

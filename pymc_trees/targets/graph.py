@@ -206,9 +206,9 @@ def parameters_of(rv: Variable) -> list[Variable]:
 
 
 def cut_free(
-    total: Variable, changing: Variable
+    total: Variable, *changing: Variable
 ) -> tuple[Variable, list[Variable], list[Variable]]:
-    """Replace subexpressions that do not depend on a variable by inputs.
+    """Replace subexpressions that do not depend on some variables by inputs.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def cut_free(
     free : list of Variable
         The inputs.
     """
-    dependent = dependent_on([total], changing)
+    dependent = set().union(*(dependent_on([total], one) for one in changing))
     replaced: dict[Variable, Variable] = {}
     expressions: list[Variable] = []
     free: list[Variable] = []

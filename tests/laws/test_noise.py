@@ -19,7 +19,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.samplers import slice_draw as slicing
 from pymc_trees.core.samplers.slice_draw import slice_draw
-from pymc_trees.step_methods import noise_scale
+from pymc_trees.targets.noise import SummedDensity
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 6  # few rows, so that the prior and its Jacobian weigh
@@ -47,6 +47,16 @@ CASES = {
     "tau": (lambda: pm.Gamma("s", 2, 1.5), lambda s: s**-0.5, stats.gamma(2, scale=1 / 1.5)),
     "variance": (lambda: pm.InverseGamma("s", 2, 1), lambda s: s**0.5, stats.invgamma(2)),
     "log": (lambda: pm.Normal("s", -0.5, 0.8), lambda s: np.exp(s), stats.norm(-0.5, 0.8)),
+    "known errors": (
+        lambda: pm.HalfCauchy("s", 1.0),
+        lambda s: (s**2 + ROWS**2) ** 0.5,
+        stats.halfcauchy(),
+    ),
+    "tau of the rows": (
+        lambda: pm.Gamma("s", 2, 1.5),
+        lambda s: (s * ROWS) ** -0.5,
+        stats.gamma(2, scale=1 / 1.5),
+    ),
     "hierarchical": (
         lambda: pm.HalfNormal("s", sigma=pm.Exponential("above", 1.0)),
         lambda s: s,
@@ -61,8 +71,9 @@ def conditional_model(name):
     with pm.Model() as model:
         mu = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(0.5, 0.5), max_nodes=60)
         s = variable()
-        if name == "tau":
-            pm.Normal("y", mu, tau=s, observed=Y)
+        if name.startswith("tau"):
+            tau = s if name == "tau" else s * ROWS
+            pm.Normal("y", mu, tau=tau, observed=Y)
         else:
             pm.Normal("y", mu, pm.math.exp(s) if name == "log" else sd(s), observed=Y)
     point = model.initial_point()
@@ -124,17 +135,9 @@ def test_a_forgotten_jacobian_is_seen(monkeypatch):
 
 def test_a_forgotten_row_is_seen(monkeypatch):
     """The density counts one row less than there are."""
-    drawn = noise_scale._Scale.draw
-
-    def one_less(self, rng, point, width):
-        rows = self._rows
-        self._rows = lambda *given: (rows(*given)[0], rows(*given)[1] - 1.0)
-        try:
-            return drawn(self, rng, point, width)
-        finally:
-            self._rows = rows
-
-    monkeypatch.setattr(noise_scale._Scale, "draw", one_less)
+    at = SummedDensity.at
+    less = lambda self, point, sums: at(self, point, [sums[0], sums[1] - 1.0])  # noqa: E731
+    monkeypatch.setattr(SummedDensity, "at", less)
     assert distance("HalfNormal").z > 2 * Z
 
 

@@ -12,6 +12,7 @@ from pymc.step_methods.compound import Competence
 from pytensor.raise_op import Assert
 from support.small_models import bart_model, sample, step_data
 from support.stepping import assert_same, go
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -56,6 +57,10 @@ def with_regression():
     pm.Normal("y", pm.math.exp(forest()) + pt.dot(X, b), pm.Uniform("s", 0, 9), observed=Y)
 
 
+def noise_of_one():
+    pm.Normal("y", forest(), pm.HalfNormal("s", shape=1), observed=Y)
+
+
 def with_logs():
     pm.LogNormal("y", forest(), pm.HalfNormal("s"), observed=np.exp(Y))
 
@@ -65,6 +70,70 @@ def with_two_columns():
     pm.Normal("y", f, pm.HalfNormal("s"), observed=np.stack([Y, -Y]))
 
 
+def with_known_errors():
+    pm.Normal("y", forest(), pm.math.sqrt(pm.HalfCauchy("s", 1.0) ** 2 + ROWS**2), observed=Y)
+
+
+def with_two_observed():
+    mu, s = forest(), pm.HalfNormal("s")
+    pm.Normal("y", mu, s, observed=Y)
+    pm.Normal("z", mu, 2 * s, observed=Y)
+
+
+def with_one_beside():
+    s = pm.HalfNormal("s")
+    pm.Normal("y", forest(), s, observed=Y)
+    pm.Normal("blank", 0.0, s, observed=Y[:5])
+
+
+def with_another_factor():
+    pm.Normal("y", forest(), pm.HalfNormal("s") * pm.HalfNormal("t"), observed=Y)
+
+
+def with_regression_of_the_sd():
+    log_sd = pm.Normal("s") + ROWS * pm.Normal("t")
+    pm.Normal("y", forest(), pm.math.exp(log_sd), observed=Y)
+
+
+def with_two_groups():
+    s = pt.stack([pm.HalfNormal("s"), pm.Exponential("t", 1.0)])
+    pm.Normal("y", forest(), s[GROUP % 2], observed=Y)
+
+
+def with_crossed_groups():
+    s, t = pm.HalfNormal("s", shape=4), pm.HalfNormal("t", shape=2)
+    pm.Normal("y", forest(), s[GROUP] * t[GROUP % 2], observed=Y)
+
+
+def with_a_sum_by_groups():
+    s, t = pm.HalfNormal("s", shape=4), pm.HalfNormal("t", shape=4)
+    pm.Normal("y", forest(), pm.math.sqrt(s[GROUP] ** 2 + t[GROUP] ** 2), observed=Y)
+
+
+def with_a_forest_in_the_sd():
+    g = forest("nu", leaf=pmt.NormalLeaf(0.0, 0.3))
+    pm.Normal("y", 0.0, pm.HalfNormal("s") * pm.math.exp(g), observed=Y)
+
+
+def with_an_sd_of_each_column():
+    f = pmt.BART("mu", X, shape=(2, 20), m=2, leaf=pmt.NormalLeaf(0.0, 1.0), max_nodes=160)
+    s = pm.HalfNormal("s", shape=2)
+    pm.Normal("y", f, s[:, None] * ROWS, observed=np.stack([Y, -Y]))
+
+
+def with_ordered():
+    s = pm.Normal(
+        "s", shape=4, transform=pm.distributions.transforms.ordered, initval=np.arange(-2.0, 2.0)
+    )
+    pm.Normal("y", forest(), pm.math.exp(s[GROUP]), observed=Y)
+
+
+def by_group(sd, **more):
+    """Of a vector with an entry for each of four groups."""
+    return lambda: pm.Normal("y", forest(), sd(pm.HalfNormal("s", shape=4)), observed=Y, **more)
+
+
+GROUP = np.arange(20) % 4
 TAKEN = {
     "sigma": lambda: noise(lambda s: s),
     "tau": with_tau,
@@ -80,7 +149,35 @@ TAKEN = {
     "other variables in the mean": with_regression,
     "two columns of observations": with_two_columns,
     "logs": with_logs,
+    "known errors": with_known_errors,
+    "plus rows": lambda: noise(lambda s: s + ROWS),
+    "rows over it": lambda: noise(lambda s: ROWS / s),
+    "power of rows": lambda: noise(lambda s: s**ROWS),
+    "picked": lambda: noise(lambda s: pt.stack([s, 2 * s])[np.arange(20) % 2]),
+    "precision of rows": lambda: pm.Normal(
+        "y", forest(), tau=pm.Gamma("s", 2, 2) * ROWS, observed=Y
+    ),
+    "two observed": with_two_observed,
+    "another observed that sees no forest": with_one_beside,
+    "times another variable": with_another_factor,
+    "regression": with_regression_of_the_sd,
+    "two groups": with_two_groups,
+    "crossed groups": with_crossed_groups,
+    "sums by groups": with_a_sum_by_groups,
+    "times a forest": with_a_forest_in_the_sd,
+    "by columns": with_an_sd_of_each_column,
+    "ordered": with_ordered,
+    "one entry for all": noise_of_one,
+    "groups": by_group(lambda s: s[GROUP]),
+    "groups with exposure": by_group(lambda s: 3 * (2 * s)[GROUP] / ROWS),
+    "groups, one of them empty": by_group(lambda s: s[GROUP % 3]),
+    "groups with known errors": by_group(lambda s: pm.math.sqrt(s[GROUP] ** 2 + ROWS**2)),
+    "groups by data": by_group(lambda s: s[pm.Data("group", GROUP)]),
+    "groups from the last": by_group(lambda s: s[-1 - GROUP]),
+    "groups by a product": by_group(lambda s: pt.dot(np.eye(4)[GROUP] + 0.1, s)),
+    "groups by choice": by_group(lambda s: pm.math.switch(GROUP > 1, s[0], s[1])),
 }
+"""The variables s and t, if there is one, enter the noise alone."""
 
 
 def with_mean():
@@ -88,10 +185,10 @@ def with_mean():
     pm.Normal("y", forest() + s, s, observed=Y)
 
 
-def with_two_observed():
+def with_another_law_too():
     mu, s = forest(), pm.HalfNormal("s")
     pm.Normal("y", mu, s, observed=Y)
-    pm.Normal("z", mu, s, observed=Y)
+    pm.Laplace("z", mu, s, observed=Y)
 
 
 def with_potential():
@@ -130,14 +227,6 @@ def without_forest():
     pm.Normal("y", 0.0, pm.HalfNormal("s"), observed=Y)
 
 
-def with_another_factor():
-    pm.Normal("y", forest(), pm.HalfNormal("s") * pm.HalfNormal("t"), observed=Y)
-
-
-def with_vector():
-    pm.Normal("y", forest(), pm.HalfNormal("s", shape=1), observed=Y)
-
-
 def with_missing():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
@@ -153,18 +242,20 @@ def with_total_size():
     pm.Normal("y", forest(), pm.HalfNormal("s"), observed=Y, total_size=100)
 
 
+def long_vector():
+    return pm.HalfNormal("s", shape=51)
+
+
 def with_discrete():
     pm.Normal("y", forest(), 1.0 + pm.Poisson("s", 1.0), observed=Y)
 
 
 LEFT = {
-    "plus rows": lambda: noise(lambda s: s + ROWS),
-    "rows over it": lambda: noise(lambda s: ROWS / s),
-    "power of rows": lambda: noise(lambda s: s**ROWS),
-    "picked": lambda: noise(lambda s: pt.stack([s, 2 * s])[np.arange(20) % 2]),
     "checked": lambda: noise(lambda s: Assert("small")(s, s < 9)),
     "in the mean too": with_mean,
-    "two observed": with_two_observed,
+    "another law too": with_another_law_too,
+    "a long vector": lambda: pm.Normal("y", forest(), long_vector()[:20], observed=Y),
+    "drawn in the sd": lambda: noise(lambda s: s * pm.math.exp(pm.Normal.dist(0, 1))),
     "a Potential": with_potential,
     "the leaf prior": with_leaf,
     "another variable": with_child,
@@ -180,8 +271,6 @@ LEFT = {
     "not observed": with_not_observed,
     "a prior that sees the forest": with_a_forest_above,
     "a mean without forest": without_forest,
-    "times another variable": with_another_factor,
-    "a vector": with_vector,
     "missing rows": with_missing,
     "soft tree": with_soft_tree,
     "a share of the rows": with_total_size,
@@ -193,9 +282,10 @@ LEFT = {
 def test_taken(name):
     with pm.Model() as model:
         TAKEN[name]()
-        assert pmt.NoiseScale.competence(model["s"], True) is Competence.IDEAL
-        assert pmt.NoiseScale().vars == [model.rvs_to_values[model["s"]]]
-        others = [rv for rv in model.free_RVs if rv is not model["s"]]
+        wanted = [rv for rv in model.free_RVs if rv.name in ("s", "t")]
+        assert all(pmt.NoiseScale.competence(rv, True) is Competence.IDEAL for rv in wanted)
+        assert pmt.NoiseScale().vars == [model.rvs_to_values[rv] for rv in wanted]
+        others = [rv for rv in model.free_RVs if rv.name not in ("s", "t")]
         assert not any(pmt.NoiseScale.competence(rv, True) for rv in others)
 
 
@@ -209,33 +299,38 @@ def test_left_to_pymc(name):
             pmt.NoiseScale([model["s"]])
 
 
-def test_a_chain_of_its_draws_has_the_models_density():
-    """Its log-density is that of the model but for what does not see the variable."""
-    for declare in (
-        with_two_forests,
-        with_tau,
-        with_log,
-        with_logs,
-        with_prior_above,
-        TAKEN["of rows"],
-    ):
-        with pm.Model() as model:
-            declare()
-        step = pmt.NoiseScale(model=model)
-        point = model.initial_point()
-        for rv in model.free_RVs:
-            if rv.name in ("mu_forest", "nu_forest"):
-                point[rv.name] = pm.draw(rv, random_seed=3)
-        [scale] = step._scales
-        logp = model.compile_logp()
-        root, count = scale._rows(*(point[name] for name, _ in scale._needs))
-        log_density = scale._density.at(point, root, count)
-        own, whole = [], []
-        for value in (-1.0, 0.2, 0.9):
-            point[scale.name] = np.array(value)
-            own.append(log_density(value))
-            whole.append(float(logp(point)))
-        np.testing.assert_allclose(np.diff(own), np.diff(whole), rtol=1e-9)
+BY_ROWS = {
+    "known errors",
+    "plus rows",
+    "power of rows",
+    "regression",
+    "crossed groups",
+    "groups with known errors",
+    "groups by a product",
+    "groups by choice",
+}
+QUICK = ["sigma", "known errors", "groups with exposure", "two groups", "regression"]
+
+
+@pytest.mark.parametrize("name", tiers(TAKEN, quick=QUICK))
+def test_the_density_is_that_of_the_model(name):
+    """But for what does not see the variables. Some need all rows at each evaluation."""
+    with pm.Model() as model:
+        TAKEN[name]()
+    step, rng = pmt.NoiseScale(model=model), np.random.default_rng(3)
+    [block], point, logp = step._blocks, model.initial_point(), model.compile_logp()
+    for rv in model.free_RVs:
+        if rv.name in ("mu_forest", "nu_forest"):
+            point[rv.name] = pm.draw(rv, random_seed=3)
+    density, at = block._density.at(point), block.entries(point)
+    own, whole = [], []
+    for _ in range(4):
+        values = block.values(at + rng.normal(0, 0.5, at.size), point)
+        own.append(density(*values.values()))
+        whole.append(float(logp(point | values)))
+    np.testing.assert_allclose(np.diff(own), np.diff(whole), rtol=1e-9, atol=1e-11)
+    assert np.abs(np.diff(whole)).min() > 1e-3
+    assert (block._density._summed is None) is (name in BY_ROWS)
 
 
 def test_assigned_by_itself_and_seen_in_the_statistics(caplog):
@@ -252,6 +347,36 @@ def test_assigned_outside_the_context_too(caplog):
     caplog.set_level("INFO")
     sample(3, 3, model=bart_model(n=20, m=2, sigma=None))
     assert "NoiseScale: [sigma]" in caplog.text and "NUTS" not in caplog.text
+
+
+@pytest.mark.parametrize("name", tiers(["known errors", "groups", "regression"], quick=["groups"]))
+def test_the_rest_of_a_run(name, caplog):
+    """By pm.sample(): no NUTS, all entries move, and runs with one seed are the same."""
+    caplog.set_level("INFO")
+    with pm.Model() as model:
+        TAKEN[name]()
+        one, two = sample(60, 15, chains=1), sample(60, 15, chains=1)
+    assert "NoiseScale: [s" in caplog.text and "NUTS" not in caplog.text
+    drawn = one.posterior["s"].values
+    assert (np.diff(drawn, axis=1) != 0).all()
+    np.testing.assert_array_equal(drawn, two.posterior["s"].values)
+    assert (name == "regression") is ("t" in one.posterior)
+    assert model["s"].name in one.posterior
+
+
+def test_vectors_go_on_where_they_were():
+    """Widths and the directions of several entries are part of the state."""
+    with pm.Model() as model:
+        with_two_groups()
+    step = make(model)
+    points, _ = go(step, model.initial_point(), 80)
+    step.stop_tuning()
+    state = pickle.loads(pickle.dumps(step.sampling_state))
+    on = go(step, points[-1], 12)
+    assert set(state.widths) == {"s_log__", "t_log__"} and state.moments[0].n == 80
+    for again in (step, make(model, 99), cloudpickle.loads(cloudpickle.dumps(step))):
+        again.sampling_state = state
+        assert_same(go(again, points[-1], 12), on)
 
 
 def test_one_step_for_several_variables():
@@ -410,7 +535,7 @@ def test_anything_else_is_an_error(model, wrong):
 def test_without_any_noise_to_scale():
     with pm.Model():
         forest()
-        with pytest.raises(ValueError, match="vars: nothing is not the scalar sigma or tau"):
+        with pytest.raises(ValueError, match="vars: nothing is not part of the sigma or tau"):
             pmt.NoiseScale()
 
 

@@ -105,7 +105,7 @@ STEP_METHODS = [
         stepped(observed(normal), pmt.Hybrid),
     ),
     remedy(
-        "is not the scalar sigma or tau of exactly one observed pm.Normal around forests. Leave it",
+        "is not part of the sigma or tau of observed pm.Normal variables around forests alone",
         odd.NOISE_SCALE["vars of another kind"],
         _assigned(_small),
     ),
