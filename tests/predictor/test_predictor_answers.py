@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pymc as pm
+import pymc.dims as pmd
 import pytest
 from scipy import special, stats
 from support import predictor_models as models
@@ -98,6 +100,57 @@ def test_summaries_are_those_of_the_draws():
     }.items():
         found = predictor.predict(case.new, kind, level=0.8, of="rate")
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def _asked(case, name=None):
+    found = pmt.predictions(case.idata, case.model, case.new, var_name=name, progressbar=False)[
+        "prediction"
+    ]
+    return found.transpose("chain", "draw", "row", ...)
+
+
+def test_a_response_of_several_outputs():
+    with pm.Model() as model:
+        f = pmt.BART("f", pmt.Data("X", models.X), leaf=models.LEAF, m=3, shape=(3, models.N))
+        s = pm.HalfNormal("s", 1, shape=3)
+        pm.Normal("y", f, s[:, None], observed=np.zeros((3, models.N)), shape=f.shape)
+    case = models.drawn(model, models.new_array(7))
+    predictor, f = pmt.predictor(case.idata, case.model), _asked(case)
+    mean = f.mean(("chain", "draw"))
+    np.testing.assert_allclose(predictor.predict(case.new), mean, rtol=1e-12)
+    noise = (case.idata["posterior"]["s"].to_numpy() ** 2).mean(axis=(0, 1))
+    sd = np.sqrt(noise + f.var(("chain", "draw")).to_numpy())
+    np.testing.assert_allclose(predictor.predict(case.new, "sd", of="y"), sd, rtol=1e-12)
+    assert predictor.sample_y(case.new).shape == (2 * models.DRAWS, 7, 3)
+    assert predictor.predict(case.new, "interval", of="y").shape == (7, 3, 2)
+
+
+def test_a_forest_without_a_deterministic():
+    with pm.Model() as model:
+        forest = pmt.Forest("trees", models.X, m=3, leaf=models.LEAF)
+        rate = pm.math.exp(pmt.evaluate(forest, models.X))
+        pm.Poisson("y", rate, observed=models.COUNTS)
+    case = models.drawn(model, models.new_array(7))
+    predictor, f = pmt.predictor(case.idata, case.model), _asked(case)
+    mean = np.exp(f).mean(("chain", "draw"))
+    np.testing.assert_allclose(predictor.predict(case.new), mean, rtol=1e-12)
+    np.testing.assert_allclose(predictor.draws(case.new)["trees"], f, rtol=1e-12)
+
+
+def test_named_dimensions_and_numbers_of_training_rows():
+    coords = {"obs": range(models.N), "col": range(3)}
+    with pm.Model(coords=coords) as model:
+        X = pmd.Data("X", models.X, dims=("obs", "col"))
+        f = pmt.BART("f", X, leaf=models.LEAF, m=3, dims="obs")
+        pmd.Normal("latent", 0.0, 1.0, dims="obs")
+        y = pmd.as_xtensor(models.Y, dims=("obs",))
+        pmd.Normal("y", f, pmd.HalfNormal("s", 1.0), observed=y, dims="obs")
+    case = models.drawn(model, models.new_array(7))
+    predictor = pmt.predictor(case.idata, case.model)
+    mean = _asked(case, "f").mean(("chain", "draw"))
+    np.testing.assert_allclose(predictor.predict(case.new), mean, rtol=1e-12)
+    assert list(predictor.parameters) == ["s"]  # none with an entry for each training row
+    assert predictor.draws(case.new)["f"].dims == ("chain", "draw", "row")
 
 
 def test_a_function_takes_parameters_by_name():
