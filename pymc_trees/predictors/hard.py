@@ -17,8 +17,8 @@ FEW = 192
 """Rows up to which each goes through all trees at once."""
 SMALL = 24
 """Split nodes up to which a tree is a nested choice."""
-BLOCK = 8192
-"""Rows that go through a tree at once: their columns stay in the cache of a core."""
+BLOCK = 16384
+"""Rows that go through a tree at once: their results stay in the cache of a core."""
 
 
 class Cells(NamedTuple):

@@ -30,6 +30,8 @@ def load(path: str | PathLike, *, max_bytes: int = MOST_BYTES) -> Predictor:
 
     Raises
     ------
+    FileNotFoundError
+        There is no such file.
     ValueError
         When the file is none, is damaged or cut off, comes from a later release, or takes too much
         memory.

@@ -21,6 +21,7 @@ FILES = {
     "laws": "detailed_balance exact_posterior gaussian_terms geweke mistakes prior reversal",
     "mondrian": "mondrian_gaussian mondrian_laws",
     "posterior": "check_draws dependence named_columns shapley trees",
+    "predictor": "packed_forests",
     "reliability": "missing_draws",
     "step_methods": "assignment hybrid noise_scale recorded_function ridge_moves sampling_state",
     "survival": "survival_function",
