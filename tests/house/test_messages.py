@@ -348,6 +348,18 @@ UNTRIED = {
     ),
     **dict.fromkeys(
         [
+            "background: … are no data with an entry for each row of …: give only such, and what "
+            "is the same for all rows in X=.",
+            "… takes … for each row of the model, which is no column: make indices and numbers of "
+            "rows pm.Data, or use the function of trees inside it.",
+            "… is not finite where columns of a row of X and of the background are mixed, in chain "
+            "…, draw …: give a background, or a func, for which all such rows have a value.",
+            "… is more than the X of …: give its columns alone.",
+        ],
+        "posterior/test_shapley_of_any_function.py::test_what_is_refused_and_what_the_errors_propose",
+    ),
+    **dict.fromkeys(
+        [
             "… depends on the observed …, which are unknown at other rows: use the function of "
             "trees inside it.",
             "… takes an entry of … for each row of the model, and which one is unknown at other "

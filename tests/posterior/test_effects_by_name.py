@@ -167,6 +167,16 @@ def test_of_the_effect_of_a_causal_forest(forests, name):
         assert float(abs(found).max()) > 0
         return
     if forests.endswith("one") and name in CLOSED:
+        if name == "shap_values":  # against a background, as for any function
+            with pytest.raises(ValueError, match="effect is not a sum of trees.*background="):
+                pmt.shap_values(idata, model, var_name="effect", **given)
+            given |= {"background": 3, "draws": 2}
+            found = pmt.shap_values(idata, model, var_name="effect", **given)
+            total = found["base_values"] + found["values"].sum("feature")
+            wanted = pmt.predictions(idata, model, var_name="effect", draws=2, **QUIET)
+            wanted = wanted["prediction"]
+            np.testing.assert_allclose(total.transpose(*wanted.dims), wanted, rtol=1e-9)
+            return
         said = "at rows made of those of X|uses columns of X outside the splits"
         with pytest.raises(ValueError, match=f"effect .*({said}).*permutation_importance"):
             getattr(pmt, name)(idata, model, var_name="effect", **given)

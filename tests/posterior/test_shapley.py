@@ -204,22 +204,28 @@ def test_memory_is_bounded(monkeypatch):
     assert found.sizes["draw"] == 3
 
 
-def test_curved_functions_of_sums_are_refused():
+def test_curved_functions_of_sums_need_a_background():
     model, idata = _two_functions()
     with pytest.raises(ValueError, match=r"rate is not a sum of trees.*var_name"):
         pmt.shap_values(idata, model, var_name="rate", **QUIET)
-    with pytest.raises(ValueError, match=r"func\(g\) is not a sum of trees.*leave func out"):
+    with pytest.raises(ValueError, match=r"func\(g\) is not a sum of trees.*without func"):
         pmt.shap_values(idata, model, var_name="g", func=np.exp, **QUIET)
 
 
-def test_soft_trees_are_refused():
+def test_soft_trees_need_a_background():
     X = np.random.default_rng(1).random((12, 2))
     with pm.Model() as model:
         pmt.SoftDecisionTree("mu", X, X[:, 0])
         prior = pm.sample_prior_predictive(2, random_seed=3)
     idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
-    with pytest.raises(ValueError, match=r"soft trees.*partial_dependence"):
+    with pytest.raises(ValueError, match=r"no path-dependent values: give background="):
         pmt.shap_values(idata, model, **QUIET)
+    with pytest.raises(ValueError, match=r"soft trees.*partial_dependence"):
+        pmt.shap_interactions(idata, model, background=X, **QUIET)
+    found = pmt.shap_values(idata, model, background=X, **QUIET)
+    wanted = pmt.predictions(idata, model, progressbar=False)["prediction"]
+    total = found["values"].sum("feature") + found["base_values"]
+    np.testing.assert_allclose(total.transpose(*wanted.dims), wanted, rtol=0, atol=1e-12)
 
 
 # The package sums over a background in single precision.

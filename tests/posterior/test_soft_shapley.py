@@ -183,13 +183,15 @@ def test_path_dependent_values_are_refused(function):
         function(idata, model, **QUIET)
 
 
-def test_a_curved_function_of_one_soft_tree_is_refused():
+def test_a_curved_function_of_one_soft_tree_has_no_closed_form():
     with pm.Model() as model:
         pmt.SoftBART("mu", X, m=1, leaf=pmt.NormalLeaf(0.0, 1.0), split_prior=np.ones(4))
         prior = pm.sample_prior_predictive(2, random_seed=2)
     idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
     with pytest.raises(ValueError, match=r"func\(mu\) is not a sum of trees.*leave func out"):
-        pmt.shap_values(idata, model, background=X, func=np.exp, **QUIET)
+        pmt.shap_interactions(idata, model, background=X, func=np.exp, **QUIET)
+    curved = pmt.shap_values(idata, model, background=X, func=np.exp, **QUIET)
+    assert (curved["standard_error"] == 0).all() and (curved["values"] != 0).any()
     found = pmt.shap_values(idata, model, background=X, func=None, **QUIET)
     assert found.sizes["feature"] == 4
 

@@ -1,20 +1,24 @@
-"""Shapley values of f, exactly, draw by draw: `shap_values` and `shap_interactions`."""
+"""Shapley values of functions of a model, draw by draw: `shap_values` and `shap_interactions`."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_number
+from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.explain.games import make_quadrature, make_weights
 from pymc_trees.core.explain.shapley import shapley, soft_shapley
 from pymc_trees.posterior.draws import SAMPLE, for_each_draw, rows_chosen, thinned
-from pymc_trees.posterior.explain.additive import AdditiveFunction
+from pymc_trees.posterior.explain.additive import AdditiveFunction, NotAdditiveError
+from pymc_trees.posterior.explain.coalitions import PAIRS, MixedRows, check_background
+from pymc_trees.posterior.reading.rowwise import OtherRowsError
+from pymc_trees.posterior.reading.table import ANY_X
+from pymc_trees.posterior.reading.whole import WholeFunction
 
 LARGEST = 2**29
 """Bytes that the values of all draws may take before fewer draws are taken."""
@@ -27,6 +31,7 @@ def shap_values(
     X=None,
     *,
     background: Any = None,
+    permutations: int | None = None,
     draws: int | None = None,
     cores: int | None = None,
     var_name: str | None = None,
@@ -34,12 +39,12 @@ def shap_values(
     random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Shapley values of f at rows, exactly, draw by draw.
+    """Shapley values at rows, draw by draw: of f, or of any Deterministic of trees.
 
-    The difference between f at a row and its mean is divided among the columns: each gets the mean,
-    over all orderings of the columns, of the change of f when the column becomes known (Lundberg
-    and Lee 2017, eq. 8). ``background`` defines how unknown columns are averaged out. In every
-    draw, ``base_values`` plus the values of a row equal f at that row.
+    The difference between the function at a row and its mean is divided among the columns: each
+    gets the mean, over all orderings of the columns, of the change of the function when the column
+    becomes known (Lundberg and Lee 2017, eq. 8). ``background`` defines how unknown columns are
+    averaged out. In every draw, ``base_values`` plus the values of a row equal the function there.
 
     Parameters
     ----------
@@ -47,24 +52,30 @@ def shap_values(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    X : (n, p) array or frame, optional
-        Rows to explain. Default: the rows currently in the model.
-    background : (b, p) array or frame, or int, optional
+    X : (n, p) array or frame, or dict of str and array or frame, optional
+        Rows to explain. A dict gives other data of the model too, as for `predictions`:
+        ``{"X": X_new, "exposure": 1.0}``. Default: the rows currently in the model.
+    background : (b, p) array or frame, dict, or int, optional
         Rows that supply the values of unknown columns, averaged over all of them (interventional
         values); an int takes that many rows of the model at random. Default: at a split on an
         unknown column both branches are followed, weighted by their shares of the training rows
-        (path-dependent values). Required for `SoftBART`, where all rows follow both branches.
+        (path-dependent values). Required for `SoftBART`, where all rows follow both branches, and
+        for functions that are not sums of trees.
+    permutations : int, optional
+        For functions that are not sums of trees: pairs of random orderings for each row, row of the
+        background and draw; at least 2, default 10. Where enumerating all sets of the k columns
+        that matter in a draw is no more work, 2^k <= 2 k permutations, they are enumerated.
     draws : int, optional
         Number of draws to use, evenly spaced. Default: all, or as many as fit into half a gigabyte.
     cores : int, optional
-        Threads. Default: one for each core.
+        Threads, for a sum of trees. Default: one for each core.
     var_name : str, optional
-        Name of the function, if the model has several.
+        Name of the function, if the model has several: a function of trees, or any Deterministic
+        whose entry i depends on row i alone, as for `predictions`.
     func : callable, optional
-        Applied elementwise to the values of f. For a single tree only: Shapley values of a curved
-        function of a sum of trees are not sums over trees.
+        Applied elementwise to the values of the function; an inverse link, for example.
     random_state : numpy.random.Generator or seed, optional
-        For the rows of the background.
+        For the rows of the background, random orderings, and effects of groups that were not seen.
     progressbar : bool, default True
         Whether to show a progress bar.
 
@@ -73,22 +84,36 @@ def shap_values(
     xarray.Dataset
         ``values`` with the dimensions chain, draw, those of the outputs, row and feature;
         ``base_values`` without the last two; ``data`` (row, feature) with the rows, levels as
-        codes, NaN in missing cells.
+        codes, NaN in missing cells. Features are the columns of X, and model data with an entry for
+        each row, such as an exposure. For a function that is not a sum of trees there is also
+        ``standard_error``, of each of the ``values`` in its draw: 0 in draws that are enumerated.
+        Errors of different draws are independent.
 
     Raises
     ------
     ValueError
-        For a function that is not a sum of trees, or a sum of soft trees without a background; for
-        values that do not add up to f; for invalid arguments.
+        Without a background, for a sum of soft trees or a function that is not a sum of trees; for
+        a Deterministic whose entries belong to no one row; for values that are not finite; for
+        invalid arguments.
 
     Notes
     -----
-    The values have a closed form over the columns on the path of each leaf, so the time grows with
-    the number of rows and leaves, but hardly with the size of the background or the number of
-    columns. A leaf of a soft tree is a product of gates: the mean of what S leaves to the
-    background is computed for all sets S of its columns before any row, and with many
-    columns on a path and few rows in the background the values are integrals of polynomials, by
-    points of Gauss and Legendre (Owen 1972). Both are exact.
+    Sums of trees, their linear functions, and any function of a single tree have a closed form over
+    the columns on the path of each leaf, so the time grows with the number of rows and leaves, but
+    hardly with the size of the background or the number of columns. A leaf of a soft tree is a
+    product of gates: the mean of what S leaves to the background is computed for all sets S of its
+    columns before any row, and with many columns on a path and few rows in the background the
+    values are integrals of polynomials, by points of Gauss and Legendre (Owen 1972). Both are
+    exact.
+
+    Any other function is evaluated where columns of a row are mixed with those of a row of the
+    background, so the time grows with the rows, the background and the draws. Columns count where
+    a tree of the draw splits on them or the function uses them otherwise, and the rows and the
+    background do not all agree in them. If they are few, values are exact. Otherwise they are the
+    mean over random orderings, each with its reverse (Mitchell et al. 2022, section 3.3), drawn
+    anew for every row, row of the background and draw. This is unbiased, and still adds up to the
+    function exactly. The standard error comes from the spread between orderings of the same rows.
+    Four times the ``permutations`` halve it.
 
     References
     ----------
@@ -97,6 +122,8 @@ def shap_values(
     ensembles. arXiv 1802.03888 (path-dependent values).
     Janzing, Minorics and Bloebaum (2020). Feature relevance quantification in explainable AI: a
     causal problem. AISTATS (interventional values).
+    Mitchell, Cooper, Frank and Holmes (2022). Sampling permutations for Shapley value estimation.
+    Journal of Machine Learning Research 23(43).
     Owen (1972). Multilinear extensions of games. Management Science 18(5).
 
     Examples
@@ -111,10 +138,19 @@ def shap_values(
     >>> found = pmt.shap_values(idata, model, X[:4], progressbar=False)
     >>> dict(found["values"].sizes)
     {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2}
+
+    Of the exponential, against ten rows of the model:
+
+    >>> found = pmt.shap_values(idata, model, X[:4], func=np.exp, background=10, progressbar=False)
+    >>> sorted(found.data_vars)
+    ['base_values', 'data', 'standard_error', 'values']
     """
-    request = ShapRequest(
-        idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
-    )
+    asked = (idata, model, X, background, draws, cores, var_name, func, random_state, progressbar)
+    pairs = PAIRS if permutations is None else check_number("permutations", permutations, 2)
+    try:
+        request = ShapRequest(*asked)
+    except (NotAdditiveError, OtherRowsError) as error:
+        return _of_mixed_rows(asked, pairs, error)
     return _dataset(request, *_shapley(request, with_pairs=False))
 
 
@@ -131,7 +167,7 @@ def shap_interactions(
     random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Shapley interaction values of f at rows, exactly, draw by draw.
+    """Shapley interaction values of f, a sum of trees, at rows, exactly, draw by draw.
 
     The value of a column is divided further: half of the Shapley interaction index of two columns
     goes to each of them, and the remainder is the main effect of the column (Lundberg, Erion and
@@ -140,7 +176,8 @@ def shap_interactions(
     Parameters
     ----------
     idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
-        As for `shap_values`.
+        As for `shap_values` of a sum of trees, whose linear functions count as such; ``func`` is
+        for a single tree.
 
     Returns
     -------
@@ -151,7 +188,8 @@ def shap_interactions(
     Raises
     ------
     ValueError
-        As for `shap_values`.
+        For a function that is not a sum of trees, or a sum of soft trees without a background; for
+        values that do not add up to f; for invalid arguments.
 
     References
     ----------
@@ -203,7 +241,7 @@ class ShapRequest:
         model = pm.modelcontext(self.model)
         self.additive = AdditiveFunction(self.idata, model, self.var_name, self.func, soft_too=True)
         function = self.additive.function
-        self.rows = function.rows(self.X)
+        self.rows = function.rows(_of_X(self.X, function))
         """(n, p) rows to explain."""
         self.by_path = self.background is None
         if self.by_path and any(forest.is_soft for forest in self.additive.forests):
@@ -213,16 +251,33 @@ class ShapRequest:
                 "background=, either rows or a number of rows such as background=100."
             )
 
-    @cached_property
-    def background_rows(self) -> np.ndarray | None:
+        self.background_rows = None if self.by_path else self._background()
         """(b, p) rows that supply the values of unknown columns; None for path-dependent ones."""
-        if self.by_path:
-            return None
-        function, size = self.additive.function, self.background
-        if isinstance(size, int | np.integer) and not isinstance(size, bool):
-            size = check_number("background", size, 1)
+
+    def _background(self) -> np.ndarray:
+        function = self.additive.function
+        if (size := _number_of_rows(self.background)) is not None:
             return function.X[rows_chosen(len(function.X), size, self.random_state)]
-        return function.rows(self.background, "background")
+        return function.rows(_of_X(self.background, function), "background")
+
+
+def _number_of_rows(background: Any) -> int | None:
+    """Rows of the background, where they are given by their number."""
+    if isinstance(background, int | np.integer) and not isinstance(background, bool):
+        return check_number("background", background, 1)
+    return None
+
+
+def _of_X(rows: Any, function) -> Any:
+    """What a dict gives for X, where it gives nothing else: no other data change a sum of trees."""
+    if not isinstance(rows, Mapping):
+        return rows
+    names = {ANY_X, *(base.name for base in function.bases)}
+    if len(rows) != 1 or not names & set(rows):
+        raise OtherRowsError(
+            f"{list(rows)} is more than the X of {function.name}: give its columns alone."
+        )
+    return next(iter(rows.values()))
 
 
 class Shares(NamedTuple):
@@ -273,21 +328,77 @@ def _shapley(request: ShapRequest, with_pairs: bool) -> tuple[np.ndarray, Shares
 
 def _dataset(request: ShapRequest, places, shares: Shares, more=()) -> xr.Dataset:
     """Values with their dimensions and coordinates."""
-    function, X = request.additive.function, request.rows
+    algorithm = "path-dependent" if request.by_path else "interventional"
+    of = (request.additive.function, request.rows, algorithm)
+    return _of_numbers(of, places, {"values": shares.values}, shares.base, more)
+
+
+def _of_numbers(of, places, numbers, base, more=()) -> xr.Dataset:
+    """Numbers (chains, draws, n, p, ..., outputs) with their dimensions and coordinates.
+
+    ``of`` is a function, its rows, and the name of the algorithm.
+    """
+    function, X, algorithm = of
     names = function.names
     coords = function.coords | {"draw": function.coords["draw"][places]}
     coords |= {"row": np.arange(len(X)), "feature": names} | dict.fromkeys(more, names)
     dims = (*SAMPLE, *function.dims, "row", "feature", *more)
-    values = np.moveaxis(shares.values, -1, 2)
-    lead = (*values.shape[:2], *function.outputs)
+    lead = (*base.shape[:2], *function.outputs)
     variables = {
-        "values": (dims, values.reshape(*lead, *values.shape[3:])),
-        "base_values": (dims[: 2 + len(function.dims)], shares.base.reshape(lead)),
-        "data": (("row", "feature"), np.where(X == MISSING, np.nan, X)),
+        name: (dims, np.moveaxis(one, -1, 2).reshape(*lead, *one.shape[2:-1]))
+        for name, one in numbers.items()
     }
+    variables["base_values"] = (dims[: 2 + len(function.dims)], base.reshape(lead))
+    variables["data"] = (("row", "feature"), np.where(X == MISSING, np.nan, X))
     dataset = xr.Dataset(variables, {k: v for k, v in coords.items() if k in dims})
-    algorithm = "path-dependent" if request.by_path else "interventional"
     return dataset.assign_attrs(function=function.name, algorithm=algorithm)
+
+
+# ------------------------------------------------------------------ Functions without a closed form
+
+
+def _of_mixed_rows(asked, pairs: int, why: ValueError) -> xr.Dataset:
+    """Shapley values of a function that is no sum of trees, against a background."""
+    idata, model, X, background, draws, _, var_name, func, random_state, progressbar = asked
+    rng, model = check_seed(random_state, "random_state"), pm.modelcontext(model)
+    function = WholeFunction(idata, model, var_name, func, data=X, random_state=rng)
+    if background is None:
+        raise ValueError(
+            f"{f'func({function.name})' if func else function.name} is not a sum of trees, and has "
+            "no path-dependent values: give background=, either rows or a number of rows such as "
+            "background=100. Or choose a sum of trees by var_name, without func."
+        ) from why
+    if function.table.numbered:
+        raise ValueError(
+            f"{function.name} takes {function.table.taken} for each row of the model, which is no "
+            "column: make indices and numbers of rows pm.Data, or use the function of trees inside "
+            "it."
+        )
+    rows = function.rows(X, "X")
+    if (size := _number_of_rows(background)) is not None:
+        now = function.table.now()
+        unknown = now[rows_chosen(len(now), size, rng)]
+    else:
+        if isinstance(background, Mapping):
+            check_background(background, function)
+        unknown = function.rows(background, "background")
+    mixed = MixedRows(function, rows, unknown, pairs)
+    n_outputs = int(np.prod(function.outputs))
+    size = 2 * 8 * rows.size * n_outputs
+    n_chains, n_draws = function.shape
+    places = thinned(n_chains, n_draws, _that_fit(n_chains, n_draws, draws, size))
+    shape = (n_chains, places.size)
+    values, errors = (np.zeros((*shape, *rows.shape, n_outputs)) for _ in range(2))
+    base, seeds = np.zeros((*shape, n_outputs)), rng.integers(2**63, size=shape)
+
+    def add_draw(chain, k):
+        found = mixed.at(chain, places[k], np.random.default_rng(seeds[chain, k]))
+        values[chain, k], errors[chain, k], base[chain, k] = found
+
+    # one after another: a compiled function of PyTensor serves one thread at a time
+    for_each_draw(add_draw, shape, "Shapley values", 1, progressbar)
+    numbers = {"values": values, "standard_error": errors}
+    return _of_numbers((function, rows, "interventional"), places, numbers, base)
 
 
 def _that_fit(n_chains: int, n_draws: int, wanted: int | None, size: int) -> int | None:

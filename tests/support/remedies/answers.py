@@ -171,12 +171,19 @@ QUESTIONS = [
     ),
     remedy(
         "uses columns of X outside the splits of its trees: choose a function of trees alone by",
-        asked(pmt.shap_values, of=_beside, var_name="slope", **QUIET),
-        asked(pmt.shap_values, of=_beside, var_name="mu", **QUIET),
+        asked(pmt.sobol_indices, of=_beside, var_name="slope", **QUIET),
+        asked(pmt.sobol_indices, of=_beside, var_name="mu", **QUIET),
     ),
     remedy(
         "is not a sum of trees: leave func out, or choose the function inside it by var_name",
+        odd_explain.SHAP_INTERACTIONS["a curved function"],
+        asked(pmt.shap_interactions, of=cached_two, var_name="g", **QUIET),
+    ),
+    remedy(
+        "is not a sum of trees, and has no path-dependent values: give background=",
         odd_explain.SHAP_VALUES["a curved function"],
+        asked(pmt.shap_values, of=cached_two, var_name="rate", background=3, **QUIET),
+        asked(pmt.shap_values, of=cached_two, var_name="rate", background=X[:3, :2], **QUIET),
         asked(pmt.shap_values, of=cached_two, var_name="g", **QUIET),
     ),
     remedy(
