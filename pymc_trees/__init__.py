@@ -49,6 +49,7 @@ _HOMES = {
     "comparisons": "posterior.comparisons",
     "compute_variable_importance": "posterior.importance.submodels",
     "evaluate": "distributions.ops.evaluation",
+    "forecast": "posterior.forecasts",
     "formula": "formula",
     "get_interaction_inclusion": "posterior.inclusion",
     "get_variable_inclusion": "posterior.inclusion",

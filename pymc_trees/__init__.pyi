@@ -59,6 +59,7 @@ from pymc_trees.posterior.explain.shapley import shap_values as shap_values
 from pymc_trees.posterior.explain.shapley import to_shap as to_shap
 from pymc_trees.posterior.explain.variance import sobol_indices as sobol_indices
 from pymc_trees.posterior.exporting.predictor import predictor as predictor
+from pymc_trees.posterior.forecasts import forecast as forecast
 from pymc_trees.posterior.importance.permutation import (
     permutation_importance as permutation_importance,
 )

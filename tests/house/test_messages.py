@@ -348,6 +348,30 @@ UNTRIED = {
     ),
     **dict.fromkeys(
         [
+            "X=None: give the rows of the future, or a number of steps.",
+            "X=… has no columns, but … are not filled by lags or update: give a table with them.",
+            "X has steps of … rows: give each step the same series.",
+            "lags: … are not columns of the model: choose from ….",
+            "lags: … holds … of the same step, which is not known when … is computed: name … "
+            "before it in var_name, or give a lag of at least 1.",
+            "history holds … values of …, and lags reach … back: give history={…: ...}, at least "
+            "the last … values, oldest first.",
+            "… of … has the shape …: give (times, …), a column for each row of a step.",
+            "known has … steps of …: give …, as X has.",
+            "… is one array for the responses …: give a dict, …={name: array}.",
+            "sample is one function for the responses …: give a dict, sample={name: function}.",
+            "… takes …, which are not known in a step: name …, or variables of the draws.",
+            "… names …: choose from ….",
+            "var_name=…: name a function or an observed variable.",
+            "The model has the observed variables … that depend on trees: choose one by var_name, "
+            "or a Deterministic of trees.",
+            "… is a …, which cannot be drawn here: name a function of the model by var_name, and "
+            "draw by sample=.",
+        ],
+        "posterior/test_forecasts.py::test_what_is_refused, and what is right is every other test",
+    ),
+    **dict.fromkeys(
+        [
             "background: … are no data with an entry for each row of …: give only such, and what "
             "is the same for all rows in X=.",
             "… takes … for each row of the model, which is no column: make indices and numbers of "

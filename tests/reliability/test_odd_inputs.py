@@ -71,6 +71,7 @@ TABLE = {
     "load": predictors.LOAD,
     "open": predictors.OPEN,
     "comparisons": answers.COMPARISONS,
+    "forecast": answers.FORECAST,
     "slopes": answers.SLOPES,
     "partial_dependence": answers.PARTIAL_DEPENDENCE,
     "accumulated_effects": answers.ACCUMULATED_EFFECTS,

@@ -361,7 +361,8 @@ def _of_mixed_rows(asked, pairs: int, why: ValueError) -> xr.Dataset:
     """Shapley values of a function that is no sum of trees, against a background."""
     idata, model, X, background, draws, _, var_name, func, random_state, progressbar = asked
     rng, model = check_seed(random_state, "random_state"), pm.modelcontext(model)
-    function = WholeFunction(idata, model, var_name, func, data=X, random_state=rng)
+    given = {"data": X, "random_state": rng, "argument": "X"}
+    function = WholeFunction(idata, model, var_name, func, **given)
     if background is None:
         raise ValueError(
             f"{f'func({function.name})' if func else function.name} is not a sum of trees, and has "

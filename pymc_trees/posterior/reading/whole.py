@@ -63,6 +63,8 @@ class WholeFunction(Function):
         Number of draws, over all chains and evenly spaced; default all.
     random_state : numpy.random.Generator or seed, optional
         For effects of groups that were not seen.
+    argument : str, default "data"
+        Name under which users give ``data``, for errors.
     """
 
     def __init__(
@@ -75,10 +77,11 @@ class WholeFunction(Function):
         data: Any = None,
         draws: int | None = None,
         random_state=None,
+        argument: str = "data",
     ):
         self._model = model = model_of(model)
         variable, _ = self._named_by(model, var_name)
-        self._given = _given_data(model, data)
+        self._given = _given_data(model, data, argument)
         self._check: Callable[[np.ndarray], None] = _no_check
         idata = _with_groups(idata, model, variable, group, draws, random_state)
         super().__init__(idata, model, var_name, func)
@@ -276,7 +279,7 @@ def _can_be_asked(model: pm.Model, variable: Variable, drawn: Mapping) -> bool:
 # ---------------------------------------------------------- Other data, and groups that are new
 
 
-def _given_data(model: pm.Model, data: Any) -> dict[Variable, Any]:
+def _given_data(model: pm.Model, data: Any, argument: str) -> dict[Variable, Any]:
     """Model data that a mapping gives, by variable."""
     if not isinstance(data, Mapping):
         return {}
@@ -284,7 +287,7 @@ def _given_data(model: pm.Model, data: Any) -> dict[Variable, Any]:
     unknown = [key for key in data if key not in known and key != ANY_X]
     if unknown:
         raise ValueError(
-            f"data: {unknown} are not data variables of the model, which has {list(known)}."
+            f"{argument}: {unknown} are not data variables of the model, which has {list(known)}."
         )
     return {known[key]: value for key, value in data.items() if key in known}
 

@@ -1,6 +1,6 @@
 """Odd inputs of the functions that ask what f says: dependence, comparisons, predictions."""
 
-from functools import cache
+from functools import cache, partial
 
 import arviz as az
 import numpy as np
@@ -70,6 +70,33 @@ def _rows_of_X(function, *args):
 def _sample(idata):
     return az.extract(idata, num_samples=3, random_seed=1)
 
+
+def _followed(**given):
+    return partial(pmt.forecast, progressbar=False, **given)
+
+
+FORECAST = {
+    **common(_followed(X=frame())),
+    "X None": row(_followed(), "X"),
+    "X text": row(_followed(), "X", X="rows"),
+    "X zero": row(_followed(), "X", X=0),
+    "X True": row(_followed(), "X", X=True),
+    "X lacks a column": row(_followed(), "X", X=frame().drop(columns="site")),
+    "a lag fills a column": row(
+        _followed(), None, X=frame().drop(columns="dose"), lags={"dose": 2}
+    ),
+    "lags of no column": row(_followed(X=frame()), "lags", lags={"weight": 1}),
+    "lag zero": row(_followed(X=frame()), "lags", lags={"dose": 0}),
+    "lag a fraction": row(_followed(X=frame()), "lags", lags={"dose": 1.5}),
+    "lag beyond the rows": row(_followed(X=frame()), "history", lags={"dose": 99}),
+    "history of two": row(_followed(X=frame()), "history", history=np.ones((4, 2))),
+    "known too short": row(_followed(X=frame()), "known", known=[1.0]),
+    "sample text": row(_followed(X=frame()), TypeError("sample"), sample="normal"),
+    "update text": row(_followed(X=frame()), TypeError("update"), update={"dose": "one"}),
+    "update a number": row(_followed(X=frame()), None, update={"dose": lambda: 1.0}),
+    "draws zero": row(_followed(X=frame()), "draws", draws=0),
+    "random_state text": row(_followed(X=frame()), TypeError("random_state"), random_state="x"),
+}
 
 PARTIAL_DEPENDENCE = {
     **common(pmt.partial_dependence),

@@ -45,9 +45,7 @@ def _of_values(function):
 
 SHAP_VALUES = _of_values(pmt.shap_values) | {
     "permutations one": row(partial(pmt.shap_values, **QUIET), "permutations", permutations=1),
-    "other data": row(
-        partial(pmt.shap_values, **QUIET), "background", X={"X": frame(), "dose": 1.0}
-    ),
+    "other data": row(partial(pmt.shap_values, **QUIET), "X", X={"X": frame(), "dose": 1.0}),
 }
 SHAP_INTERACTIONS = _of_values(pmt.shap_interactions)
 SOBOL_INDICES = _closed_form(pmt.sobol_indices)
