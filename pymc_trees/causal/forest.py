@@ -27,10 +27,13 @@ from pymc_trees.causal.treatment import (
     is_binary,
 )
 from pymc_trees.distributions.data.table import encode
-from pymc_trees.estimators.base import BLOCK, BARTEstimator
+from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.predictors.columns import column_names
+
+BLOCK = 5_000_000
+"""Draws times rows whose effects are averaged at a time."""
 
 # -------------------------------- Effects of the treatment in a fitted causal forest, draw by draw
 

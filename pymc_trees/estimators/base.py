@@ -3,7 +3,7 @@
 import json
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import arviz as az
@@ -20,7 +20,7 @@ from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE, model_of
-from pymc_trees.posterior.exporting.predictor import predictor_of
+from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
 from pymc_trees.posterior.exporting.responses import Response
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save
@@ -124,8 +124,6 @@ R_HAT = 1.05
 """Of f at training rows, above which `fit` warns."""
 LOOKED_AT = 100
 """Training rows at which R-hat is computed."""
-BLOCK = 5_000_000
-"""Draws times rows for which predictions are made at a time."""
 MOST_RECORDED = 1_000_000_000
 """Bytes of draws at the training rows; more than that is computed from the trees when asked for."""
 
@@ -240,26 +238,6 @@ class BARTEstimator(BaseEstimator):
         at = {"row": np.arange(len(rows))}
         return self._function(name).reduced(rows, lambda f: f, at, self.progressbar)
 
-    def _at(self, X, *names: str) -> Iterator[list[np.ndarray]]:
-        """Functions, each (draws, ..., rows), at some rows at a time."""
-        check_is_fitted(self, "idata_")
-        rows = self._function(names[0]).rows(checked_X(self, X, reset=False))
-        first = self._function(names[0])
-        width = max(1, BLOCK // int(np.prod(first.shape + first.outputs)))
-        for start in range(0, len(rows), width):
-            some = rows[start : start + width]
-            yield [self._values(name, some) for name in names]
-
-    def _values(self, name: str, rows: np.ndarray) -> np.ndarray:
-        function = self._function(name)
-        at = {"row": np.arange(len(rows))}
-        values = function.reduced(rows, lambda f: f, at, self.progressbar).to_numpy()
-        return values.reshape(-1, *values.shape[len(SAMPLE) :])
-
-    def _parameter(self, name: str) -> np.ndarray:
-        """(draws, 1) values of a parameter."""
-        return self.idata_["posterior"][name].transpose(*SAMPLE).to_numpy().reshape(-1, 1)
-
     def predictor(self, draws: int | None = None) -> Predictor:
         """What predicts without the training rows, PyMC or a compiler, and is one small file.
 
@@ -274,20 +252,31 @@ class BARTEstimator(BaseEstimator):
             Its `predict` gives the posterior mean of y, or the class.
         """
         check_is_fitted(self, "idata_")
-        classes = getattr(self, "classes_", None)
         model = model_of(self.model_)
-        return predictor_of(
-            self.idata_,
-            model,
-            [name for name in ("f", "log_sigma") if name in model.named_vars],
-            self._law(model),
-            None if classes is None else classes.tolist(),
-            draws,
-        )
+        law = self._law(model)
+        if law is None:
+            return predictor(self.idata_, model, draws=draws)
+        classes = getattr(self, "classes_", None)
+        names = [name for name in ("f", "log_sigma") if name in model.named_vars]
+        labels = None if classes is None else classes.tolist()
+        return predictor_of(self.idata_, model, names, law, labels, draws)
 
-    def _law(self, model: pm.Model) -> Response:
+    def _law(self, model: pm.Model) -> Response | None:
         """Distribution of a new y."""
-        raise NotImplementedError
+        return None
+
+    def _predicting(self, draws: int | None) -> Predictor:
+        """The predictor that answers, made once."""
+        if "predictor" not in self._kept:
+            self._kept["predictor"] = self.predictor()
+        made = self._kept["predictor"]
+        return made if draws is None else made.thinned(draws)
+
+    def _at(self, made: Predictor, X, names: Sequence[str], n_jobs: int):
+        """Functions, each (draws, ..., rows), at some rows at a time."""
+        X = checked_X(self, X, reset=False)
+        for values in made.blocks(X, names, n_jobs=n_jobs, progressbar=self.progressbar):
+            yield [np.moveaxis(one, 1, -1) for one in values]
 
     def save(self, path) -> None:
         """Write the fitted estimator to a netCDF file, whole or not at all.

@@ -6,7 +6,7 @@ from scipy.special import expit, ndtr, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from pymc_trees.arguments import check_choice, check_positive, plain_labels
 from pymc_trees.estimators.base import BARTEstimator
@@ -140,35 +140,42 @@ progressbar
         self.classes_ = encoder.classes_
         return self._sample(X, y=encoder.transform(y), weights=weights)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X, *, draws=None, n_jobs=1):
         """Posterior mean of the probabilities of the classes.
 
         Parameters
         ----------
         X : (n, p) array or frame
             Rows.
+        draws : int, optional
+            How many draws are used, over all chains and evenly spaced. Default: all.
+        n_jobs : int, default 1
+            Threads; -1 for as many as there are processors.
 
         Returns
         -------
         (n, K) array
             Columns in the order of ``classes_``.
         """
-        return np.concatenate([p.mean(axis=0) for p in self._probabilities(X)])
+        return np.concatenate([p.mean(axis=0) for p in self._probabilities(X, draws, n_jobs)])
 
-    def predict(self, X):
+    def predict(self, X, *, draws=None, n_jobs=1):
         """The most probable class at each row.
 
         Parameters
         ----------
         X : (n, p) array or frame
             Rows.
+        draws, n_jobs
+            As for `predict_proba`.
 
         Returns
         -------
         (n,) array
             Labels.
         """
-        most_probable = self.predict_proba(X).argmax(axis=1)  # says so where nothing is fitted
+        # says so where nothing is fitted
+        most_probable = self.predict_proba(X, draws=draws, n_jobs=n_jobs).argmax(axis=1)
         return self.classes_[most_probable]
 
     def sample_proba(self, X):
@@ -186,9 +193,10 @@ progressbar
         """
         return np.concatenate(list(self._probabilities(X)), axis=1)
 
-    def _probabilities(self, X):
+    def _probabilities(self, X, draws=None, n_jobs=1):
         """(draws, n, K) of some rows at a time."""
-        for (f,) in self._at(X, "f"):
+        check_is_fitted(self, "idata_")
+        for (f,) in self._at(self._predicting(draws), X, ["f"], n_jobs):
             if len(self.classes_) > 2:
                 yield np.moveaxis(softmax(f, axis=1), 1, -1)
             else:

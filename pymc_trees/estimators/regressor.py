@@ -14,6 +14,7 @@ from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X, checked_y, taken, weights_of
 from pymc_trees.estimators.models import NOISES, least_noise, regression, residual_sd
 from pymc_trees.posterior.exporting.responses import Response
+from pymc_trees.predictors.predictor import Predictor
 
 # ------- The posterior predictive distribution of rows: a mixture over the draws, equally weighted
 
@@ -259,7 +260,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             X, y, weights = taken(X, weights > 0), y[weights > 0], weights[weights > 0]
         return self._sample(X, y=y, weights=weights)
 
-    def predict(self, X, return_std=False, quantiles=None):
+    def predict(self, X, return_std=False, quantiles=None, *, draws=None, n_jobs=1):
         """Posterior predictive mean at rows, and optionally standard deviation and quantiles.
 
         Parameters
@@ -271,6 +272,10 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             uncertainty of f together.
         quantiles : sequence of float, optional
             Probabilities of the quantiles of a new y that are also returned.
+        draws : int, optional
+            How many draws are used, over all chains and evenly spaced. Default: all.
+        n_jobs : int, default 1
+            Threads; -1 for as many as there are processors.
 
         Returns
         -------
@@ -285,7 +290,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         summaries += [Mixture.std] * bool(return_std)
         if quantiles is not None:
             summaries.append(lambda law: law.ppf(quantiles))
-        parts = [[summary(law) for summary in summaries] for law in self._laws(X)]
+        parts = [[summary(law) for summary in summaries] for law in self._laws(X, draws, n_jobs)]
         results = [np.concatenate(blocks) for blocks in zip(*parts, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -328,17 +333,18 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         rng = np.random.default_rng(random_state)
         return np.concatenate([law.rvs(size, rng) for law in self._laws(X)])
 
-    def _laws(self, X):
+    def _laws(self, X, draws=None, n_jobs=1):
         """The predictive law of some rows at a time."""
         check_is_fitted(self, "idata_")
+        made = self._predicting(draws)
         by_row = self.noise == "forest"
         table, rows = self._training
         least = least_noise(rows["y"], residual_sd(table, rows["y"])) if by_row else 0.0
         df = None
-        for values in self._at(X, "f", *(["log_sigma"] if by_row else [])):
-            scale = np.hypot(np.exp(values[1]), least) if by_row else self._parameter("sigma")
+        for values in self._at(made, X, ["f", "log_sigma"][: 1 + by_row], n_jobs):
+            scale = np.hypot(np.exp(values[1]), least) if by_row else _column(made, "sigma")
             if self.noise == "student":
-                df = self._parameter("nu")
+                df = _column(made, "nu")
             yield Mixture(values[0], scale, df)
 
     def _law(self, model):
@@ -359,3 +365,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         trees = check_number("scale_trees", self.scale_trees, 1)
         noise = (self.noise, trees, check_positive("k", self.k))
         return regression(table, rows["y"], rows.get("weights"), *noise, self._tree_settings())
+
+
+def _column(made: Predictor, name: str) -> np.ndarray:
+    """(draws, 1) values of a parameter."""
+    return made.parameters[name].reshape(-1, 1)

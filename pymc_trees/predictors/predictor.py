@@ -151,6 +151,26 @@ class Predictor:
         coords = {k: v for k, v in self._about["coords"].items() if k in kept}
         return xr.Dataset(found, coords=coords)
 
+    def blocks(self, X, var_names, *, n_jobs: int = 1, progressbar: bool = False):
+        """Functions at some rows at a time, for more rows than all draws of them fit in memory.
+
+        Parameters
+        ----------
+        X, n_jobs, progressbar
+            As for `draws`.
+        var_names : list of str
+            Functions.
+
+        Yields
+        ------
+        list of (draws, n, ...) array
+            Of each function, chain after chain, at the next n rows.
+        """
+        outputs = [self._output(name) for name in var_names]
+        of = [one.of for one in outputs]
+        for part in self._evaluator.blocks(X, of, n_jobs, progressbar):
+            yield _moved(part, outputs)
+
     def predict(
         self,
         X,

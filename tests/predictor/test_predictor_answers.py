@@ -202,6 +202,11 @@ def test_regressors(noise):
     mean, sd, quantiles = regressor.predict(X, return_std=True, quantiles=[0.1, 0.9])
     np.testing.assert_allclose(predictor.predict(X), mean, rtol=1e-12)
     np.testing.assert_allclose(predictor.predict(X, "sd", of="y"), sd, rtol=1e-12)
+    f = pmt.predictions(regressor.idata_, regressor.model_, X, var_name="f", progressbar=False)
+    expected = f["prediction"].mean(("chain", "draw"))
+    np.testing.assert_allclose(mean, expected, rtol=1e-12)
+    fewer = predictor.thinned(2).predict(X)
+    np.testing.assert_allclose(regressor.predict(X, draws=2, n_jobs=2), fewer, rtol=1e-12)
     if noise != "student":
         found = predictor.predict(X, quantiles=[0.1, 0.9], of="y")
         np.testing.assert_allclose(found, quantiles, rtol=1e-8)
@@ -215,6 +220,15 @@ def test_classifiers(link, classes):
     predictor = classifier.predictor()
     expected = classifier.predict_proba(X)
     np.testing.assert_allclose(predictor.predict_proba(X), expected, rtol=1e-12)
+    f = pmt.predictions(classifier.idata_, classifier.model_, X, var_name="f", progressbar=False)
+    f = f["prediction"].transpose("chain", "draw", "row", ...).to_numpy()
+    p = special.softmax(f, axis=-1) if classes > 2 else special.expit(f)
+    p = special.ndtr(f) if (link, classes) == ("probit", 2) else p
+    p = p if classes > 2 else np.stack([1 - p, p], axis=-1)
+    np.testing.assert_allclose(expected, p.mean(axis=(0, 1)), rtol=1e-12)
+    fewer = predictor.thinned(2).predict_proba(X)
+    found = classifier.predict_proba(X, draws=2, n_jobs=2)
+    np.testing.assert_allclose(found, fewer, rtol=1e-12)
     assert (predictor.predict(X) == classifier.predict(X)).all()
 
 
