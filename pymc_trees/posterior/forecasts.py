@@ -131,7 +131,7 @@ def forecast(
     >>> y = np.cumsum(np.random.default_rng(0).normal(size=41))
     >>> with pm.Model() as model:
     ...     mu = pmt.BART("mu", y[:-1, None], y[1:], m=5)
-    ...     pm.Normal("y", mu, 1.0, observed=y[1:], shape=mu.shape)
+    ...     obs = pm.Normal("y", mu, 1.0, observed=y[1:], shape=mu.shape)
     ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
     ...                       compute_convergence_checks=False)
     >>> found = pmt.forecast(idata, model, 12, lags={"x0": 1}, progressbar=False)
