@@ -17,12 +17,12 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.data.table import column_names
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.posterior.reading.features import Feature
 from pymc_trees.posterior.reading.table import ANY_X, Source
 from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.predictors.columns import column_names
 from pymc_trees.targets.graph import parameters_of
 
 # ------------------------------------------------------- An observed variable, and draws of it

@@ -1,10 +1,11 @@
 """`save`: draws in a compressed file, written atomically."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
+
+from pymc_trees.predictors.file import check_path, write
 
 PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
 """How an array is kept; nothing is rounded, for a rounded forest is another forest."""
@@ -64,33 +65,7 @@ def save(idata, path) -> Path:
     encoding = {node.path: _encoding(node) for node in idata.subtree if node.data_vars}
     # In memory first: HDF5 that runs out of room may end the process, now or when it closes.
     content = idata.to_netcdf(engine="h5netcdf", encoding=encoding)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(unfinished, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        _flush_names(path.parent)
-    except OSError as error:
-        raise OSError(
-            f"path={str(path)!r} could not be written ({error}): an existing file is unchanged. "
-            "Free disk space, or give another folder."
-        ) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return path
-
-
-def check_path(name: str, path) -> Path:
-    """A file in a folder that is there, or an error that names the argument."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{name}={path!r}: give the name of a file.")
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"{name}={str(path)!r}: the folder {str(path.parent)!r} does not exist.")
-    if path.is_dir():
-        raise ValueError(f"{name}={str(path)!r} is a folder: add the name of a file.")
+    write(path, content)
     return path
 
 
@@ -105,14 +80,3 @@ def _encoding(node: xr.DataTree) -> dict[str, dict]:
         if np.issubdtype(values.dtype, np.number) and values.nbytes > SMALL and values.ndim:
             encoding[str(name)] = PACKED
     return encoding
-
-
-def _flush_names(folder: Path) -> None:
-    """Have the operating system write the names in a folder to disk."""
-    if os.name == "nt":
-        return  # Windows opens no folders
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

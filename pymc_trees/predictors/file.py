@@ -143,7 +143,19 @@ def _read(sections: list[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     return about, arrays
 
 
-def write(path: Path, content: bytes) -> None:
+def check_path(name: str, path) -> Path:
+    """A file in a folder that is there, or an error that names the argument."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name}={path!r}: give the name of a file.")
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"{name}={str(path)!r}: the folder {str(path.parent)!r} does not exist.")
+    if path.is_dir():
+        raise ValueError(f"{name}={str(path)!r} is a folder: add the name of a file.")
+    return path
+
+
+def write(path: Path, content: bytes | memoryview) -> None:
     """Write a file, completely or not at all."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -152,6 +164,7 @@ def write(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
+        _flush_names(path.parent)
     except OSError as error:
         raise OSError(
             f"path={str(path)!r} could not be written ({error}): an existing file is unchanged. "
@@ -159,3 +172,14 @@ def write(path: Path, content: bytes) -> None:
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _flush_names(folder: Path) -> None:
+    """Have the operating system write the names in a folder to disk."""
+    if os.name == "nt":
+        return  # Windows opens no folders
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

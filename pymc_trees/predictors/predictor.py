@@ -391,10 +391,14 @@ class Predictor:
 
         Raises
         ------
+        TypeError
+            `path` is not a path.
+        ValueError
+            The folder does not exist, or `path` is a folder.
         OSError
             The file could not be written; an existing one is unchanged.
         """
-        path = Path(path)
+        path = file.check_path("path", path)
         file.write(path, file.packed(self._about | {"made_by": __version__}, self._arrays))
         return path
 

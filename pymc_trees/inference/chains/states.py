@@ -17,7 +17,8 @@ from pymc.step_methods.state import DataClassState
 from pymc.util import RandomGeneratorState
 
 from pymc_trees.arguments import check_number
-from pymc_trees.posterior.saving import check_path, save
+from pymc_trees.posterior.saving import save
+from pymc_trees.predictors.file import check_path
 
 # ------------------------ States of step methods as numbers and text, for files: nothing is pickled
 #
