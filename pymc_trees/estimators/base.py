@@ -162,11 +162,11 @@ class BARTEstimator(BaseEstimator):
         table = read(X, self.split_rules)
         self._training = (table, {name: row for name, row in rows.items() if row is not None})
         model = self._declare(*self._training)
+        left_out = self._left_out(model)
+        recorded = [v.name for v in model.unobserved_RVs if v.name not in left_out]
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
         quiet.setLevel(level if self.progressbar and can_draw() else logging.ERROR)
-        left_out = self._left_out(model)
-        recorded = [v.name for v in model.unobserved_RVs if v.name not in left_out]
         try:
             idata = pm.sample(
                 draws=check_number("draws", self.draws, 1),

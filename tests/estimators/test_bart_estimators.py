@@ -1,5 +1,6 @@
 """`BARTRegressor` and `BARTClassifier`: their models, and what scikit-learn asks of them."""
 
+import logging
 import pickle
 import subprocess
 import sys
@@ -367,8 +368,11 @@ def test_samples_are_of_the_predictive_law():
     ],
 )
 def test_settings_out_of_range_are_named(given, words):
+    logger = logging.getLogger("pymc.sampling.mcmc")
+    level = logger.level
     with pytest.raises(ValueError, match=words):
-        pmt.BARTRegressor(**SMALL | given).fit(X, Y)
+        pmt.BARTRegressor(**SMALL | given, progressbar=False).fit(X, Y)
+    assert logger.level == level
 
 
 def test_inputs_out_of_range_are_named():
