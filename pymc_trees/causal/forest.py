@@ -172,10 +172,6 @@ class Effects(BARTEstimator):
     def _expected_by_arm(self, joined, z) -> xr.DataArray:
         return self._f_at(f"f_{ARMS[int(z)]}", joined)
 
-    def _f_at(self, name, rows) -> xr.DataArray:
-        at = {"row": np.arange(len(rows))}
-        return self._function(name).reduced(rows, lambda f: f, at, self.progressbar)
-
     def _contrast(self, contrast) -> tuple[float, float]:
         try:
             first, second = (float(z) for z in contrast)

@@ -234,7 +234,10 @@ class BARTEstimator(BaseEstimator):
         if name in posterior:
             values = posterior[name].transpose(*SAMPLE, ...)
             return values.isel({values.dims[-1]: which})
-        rows = self._function(name).rows(None)[which]
+        return self._f_at(name, self._function(name).rows(None)[which])
+
+    def _f_at(self, name: str, rows: np.ndarray) -> xr.DataArray:
+        """Draws of a function at rows, which are last."""
         at = {"row": np.arange(len(rows))}
         return self._function(name).reduced(rows, lambda f: f, at, self.progressbar)
 

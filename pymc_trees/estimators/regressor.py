@@ -338,8 +338,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         check_is_fitted(self, "idata_")
         made = self._predicting(draws)
         by_row = self.noise == "forest"
-        table, rows = self._training
-        least = least_noise(rows["y"], residual_sd(table, rows["y"])) if by_row else 0.0
+        least = self._least_noise() if by_row else 0.0
         df = None
         for values in self._at(made, X, ["f", "log_sigma"][: 1 + by_row], n_jobs):
             scale = np.hypot(np.exp(values[1]), least) if by_row else _column(made, "sigma")
@@ -347,11 +346,15 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
                 df = _column(made, "nu")
             yield Mixture(values[0], scale, df)
 
+    def _least_noise(self) -> float:
+        """That of the rounding of y."""
+        table, rows = self._training
+        return least_noise(rows["y"], residual_sd(table, rows["y"]))
+
     def _law(self, model):
         f = model["f"]
         if self.noise == "forest":
-            table, rows = self._training
-            least = least_noise(rows["y"], residual_sd(table, rows["y"]))
+            least = self._least_noise()
             own = pm.math.exp(model["log_sigma"])
             sigma = pm.math.sqrt(own**2 + least**2) if least > 0.0 else own
         else:

@@ -197,8 +197,7 @@ class _Request:
             else:
                 self.functions[name] = WholeFunction(idata, self.model, target, **asked)
         first = self.functions[self.responses[0]]
-        self.coords, self.shape = dict(first.coords), first.shape
-        self.coords = {dim: self.coords[dim] for dim in SAMPLE}
+        self.coords, self.shape = {dim: first.coords[dim] for dim in SAMPLE}, first.shape
         self.posterior = tree["posterior"]
         sizes = self.posterior.sizes
         self._places = thinned(sizes["chain"], sizes["draw"], draws)

@@ -256,8 +256,10 @@ def template(function: WholeFunction, given: Any, filled: set[str], n: int | Non
     """
     parts = dict(given) if isinstance(given, Mapping) else {} if given is None else {ANY_X: given}
     inputs = [source for source in function.table.sources if source.schema is not None]
+    used = {ANY_X}
     for source in function.table.sources:
         names = [source.name, *(str(v.name) for v in source.variables)]
+        used |= set(names)
         if source is inputs[0] and len(inputs) == 1:
             names.append(ANY_X)
         key = next((name for name in names if name in parts), None)
@@ -277,8 +279,6 @@ def template(function: WholeFunction, given: Any, filled: set[str], n: int | Non
                 parts[names[0]] = parts[names[0]].to_numpy()
         elif key is not None:
             parts[key] = _completed(parts[key], source, filled)
-    used = {k for source in function.table.sources for k in (source.name, ANY_X)}
-    used |= {str(v.name) for source in function.table.sources for v in source.variables}
     parts = {k: v for k, v in parts.items() if k in used}
     return function.rows(parts[ANY_X] if list(parts) == [ANY_X] else parts, "X")
 

@@ -139,14 +139,10 @@ class Predictor:
         import xarray as xr
 
         names = self.functions if var_names is None else _listed(var_names)
-        outputs = [self._output(name) for name in names]
-        parts = self._evaluator.blocks(X, [one.of for one in outputs], n_jobs, progressbar)
-        whole = zip(*[_moved(part, outputs) for part in parts], strict=True)
         found = {}
-        for name, one, values in zip(names, outputs, whole, strict=True):
-            joined = np.moveaxis(np.concatenate(values, axis=1), 1, 1 + one.axis)
-            shape = (self.chains, self.draws_per_chain, *joined.shape[1:])
-            found[name] = ((*SAMPLE, *one.dims), joined.reshape(shape))
+        for name, values in self._at_all_rows(X, names, n_jobs, progressbar).items():
+            shape = (self.chains, self.draws_per_chain, *values.shape[1:])
+            found[name] = ((*SAMPLE, *self._outputs[name].dims), values.reshape(shape))
         kept = {dim for _, (dims, _) in found.items() for dim in dims}
         coords = {k: v for k, v in self._about["coords"].items() if k in kept}
         return xr.Dataset(found, coords=coords)
@@ -318,13 +314,8 @@ class Predictor:
                 f"func has the arguments {unknown}: choose from the functions {self.functions} and "
                 f"the parameters {list(self.parameters)}."
             )
-        at = {name: self._output(name) for name in names if name in self._outputs}
-        parts = list(
-            self._evaluator.blocks(X, [one.of for one in at.values()], n_jobs, progressbar)
-        )
-        values = {}
-        for name, one, blocks in zip(at, at.values(), zip(*parts, strict=True), strict=True):
-            values[name] = np.concatenate(blocks, axis=1 + one.axis)
+        at = [name for name in names if name in self._outputs]
+        values = self._at_all_rows(X, at, n_jobs, progressbar)
         for name in set(names) - set(at):
             own = self.parameters[name]
             values[name] = own.reshape(self._evaluator.n_draws, *own.shape[2:])
@@ -333,7 +324,7 @@ class Predictor:
             for d in range(self._evaluator.n_draws)
         ]
         whole = np.stack([np.asarray(one) for one in drawn])
-        n = values[next(iter(at))].shape[1 + at[next(iter(at))].axis] if at else -1
+        n = values[at[0]].shape[1 + self._outputs[at[0]].axis] if at else -1
         dims = ["row" if k == n else f"dim_{j}" for j, k in enumerate(whole.shape[1:])]
         dims = [d if dims.index(d) == j else f"dim_{j}" for j, d in enumerate(dims)]
         coords = {dim: self._about["coords"][dim] for dim in SAMPLE}
@@ -403,6 +394,15 @@ class Predictor:
         return path
 
     # -------------------------------------------------------------------------------- Evaluation
+
+    def _at_all_rows(self, X, names: list[str], n_jobs, progressbar) -> dict[str, np.ndarray]:
+        """(draws, ...) values of functions, with the axes of the model."""
+        outputs = [self._output(name) for name in names]
+        parts = self._evaluator.blocks(X, [one.of for one in outputs], n_jobs, progressbar)
+        return {
+            name: np.concatenate(blocks, axis=1 + one.axis)
+            for name, one, blocks in zip(names, outputs, zip(*parts, strict=True), strict=True)
+        }
 
     def _output(self, name: str) -> Output:
         if name not in self._outputs:

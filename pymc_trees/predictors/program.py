@@ -14,14 +14,6 @@ import numpy as np
 from pymc_trees.predictors import special
 
 
-def _power(a, b):
-    return np.power(a, b)
-
-
-def _switch(condition, a, b):
-    return np.where(condition, a, b)
-
-
 def _softplus(x):
     return np.logaddexp(0.0, x)
 
@@ -37,7 +29,7 @@ ELEMENTWISE: dict[str, Callable] = {
     "true_div": np.true_divide,
     "int_div": np.floor_divide,
     "mod": np.mod,
-    "pow": _power,
+    "pow": np.power,
     "neg": np.negative,
     "abs": np.abs,
     "sign": np.sign,
@@ -75,7 +67,7 @@ ELEMENTWISE: dict[str, Callable] = {
     "not": np.logical_not,
     "isnan": np.isnan,
     "isinf": np.isinf,
-    "switch": _switch,
+    "switch": np.where,
     "sigmoid": special.sigmoid,
     "softplus": _softplus,
     "log1mexp": _log1mexp,

@@ -334,7 +334,10 @@ def test_the_default_estimates_where_columns_are_many():
 def test_pictures_and_the_package_shap():
     model, idata = whole()
     found = pmt.shap_values(idata, model, var_name="rate", background=5, random_state=1, **QUIET)
-    assert pmt.plot_shap(found, backend="none") is not None
+    drawn = pmt.plot_shap(found, backend="none").viz["rows"]["shap"].to_numpy()
+    dots = np.concatenate([np.ravel(one["x"]) for one in drawn])
+    means = found["values"].mean(("chain", "draw")).to_numpy()
+    np.testing.assert_allclose(np.sort(dots[~np.isnan(dots)]), np.sort(means, axis=None))
     mean = pmt.to_shap(found)
     wanted = idata["posterior"]["rate"].mean(("chain", "draw"))
     np.testing.assert_allclose(mean.values.sum(1) + mean.base_values, wanted, atol=1e-12)
