@@ -14,9 +14,11 @@ too is a block within the block. In kernels a pointer has the attributes of the 
 `dispatch` picks by its type; it has no length, items, or methods. A tuple that a kernel makes is
 passed by value as usual, so a kernel may be compiled for both.
 
-A pointer is valid for as long as the call from Python lasts, since the caller holds the arrays and
-tuples are never changed. Arrays are therefore not counted when they are read, and may be read once
-for several uses. Without compilation (NUMBA_DISABLE_JIT) the tuple is passed.
+A pointer is valid for as long as the call from Python lasts, since the caller holds the fields and
+tuples are never changed; that to a `handle` is as long as the handle. References to arrays and
+generators are therefore not counted when they are read: numba's counters are not in the block, as
+they last until the end of the call in which it was filled. Fields may be read once for several
+uses. Without compilation (NUMBA_DISABLE_JIT) the tuple is passed.
 """
 
 import hashlib
@@ -93,13 +95,27 @@ def _read(context, builder, kind, block, name):
         return place
     value = builder.load(builder.bitcast(place, context.get_value_type(found).as_pointer()))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    if isinstance(found, types.Array):
-        # There is nothing to count (`_fill`). LLVM, too, is told so: numba drops counts of nothing,
-        # also in kernels that are passed the array by others.
-        nothing = ir.Constant(value.type.elements[0], None)
-        return builder.insert_value(value, nothing, 0)
-    if context.enable_nrt:  # the tuple keeps its reference
-        context.nrt.incref(builder, found, value)
+    # There is nothing to count (`_copy`). LLVM, too, is told so: numba drops counts of nothing,
+    # also in kernels that are passed the array by others.
+    return _uncounted(context, builder, found, value)
+
+
+def _uncounted(context, builder, kind, value):
+    """A value without numba's counters of references (``meminfo``)."""
+    if isinstance(kind, types.MemInfoPointer):
+        return ir.Constant(value.type, None)
+    model = context.data_model_manager[kind]
+    if not model.contains_nrt_meminfo():
+        return value
+    if isinstance(kind, types.BaseTuple):
+        parts = list(kind.types)
+    elif isinstance(kind, types.Array | types.NumPyRandomGeneratorType):
+        parts = [model.get_type(k) for k in range(model.field_count)]
+    else:  # what a kernel reads of it may be behind its counter
+        raise TypeError(f"A field of type {kind} cannot be passed by pointer.")
+    for k, part in enumerate(parts):
+        found = _uncounted(context, builder, part, builder.extract_value(value, k))
+        value = builder.insert_value(value, found, k)
     return value
 
 
@@ -156,7 +172,7 @@ def _unbox(kind, value, c):
 
 
 def _fill(kind, value, block, failed, cleanups, c):
-    """Write a named tuple to a block; of an array all but the object that counts references."""
+    """Write a named tuple to a block."""
     c.builder.store(value, c.builder.bitcast(block, value.type.as_pointer()))
     for k, (name, found) in enumerate(zip(kind.fields, kind.types, strict=True)):
         field = c.pyapi.tuple_getitem(value, k)
@@ -171,7 +187,7 @@ def _fill(kind, value, block, failed, cleanups, c):
 
 
 def _copy(kind, value, place, cleanups, c):
-    """Copy a field to its place; whether that failed."""
+    """Copy a field, but for counters of references, to its place; whether that failed."""
     if isinstance(kind, types.Array):
         adapt_type = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, _BYTES])
         adapt = cgutils.get_or_insert_function(c.builder.module, adapt_type, "numba_adapt_ndarray")
@@ -182,7 +198,7 @@ def _copy(kind, value, place, cleanups, c):
             c.pyapi.err_set_string("PyExc_TypeError", "a field of a named tuple is no array")
         return failed
     native = c.unbox(kind, value)
-    c.builder.store(native.value, place)
+    c.builder.store(_uncounted(c.context, c.builder, kind, native.value), place)
     if native.cleanup is not None:
         cleanups.append(native.cleanup)
     if c.context.data_model_manager[kind].contains_nrt_meminfo():
