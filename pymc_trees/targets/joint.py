@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytensor.tensor as pt
-from numba import carray, cfunc
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
 from pymc_trees.targets.contract import check_proposals
 from pymc_trees.targets.graph import ForestGraph, cut_free
 from pymc_trees.targets.native import (
-    SIGNATURE,
     LazilyCompiled,
     UnitData,
     compile_graph,
+    compile_source,
     pack,
     read_free,
 )
@@ -55,9 +54,7 @@ def evaluate(n, rows, outputs, table, data, result):
             result[i, j] = values[i, j]
     return 1
 """
-        names = {"np": np, "carray": carray, "function": function}
-        exec(compile(source, "<likelihood of a forest>", "exec"), names)
-        return cfunc(SIGNATURE)(names["evaluate"])
+        return compile_source(source, {"function": function})
 
 
 class JointTarget:

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor
-from numba import carray, cfunc, from_dtype
+from numba import carray, from_dtype
 from pytensor.graph.basic import Variable
+from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS
 from pytensor.link.numba.dispatch.basic import (
     numba_funcify_and_cache_key,
     numba_njit,
@@ -28,6 +29,7 @@ from pytensor.link.numba.dispatch.basic import (
 from pytensor.scalar.basic import ScalarOp
 from pytensor.scalar.math import PolyGamma, TriGamma
 
+from pymc_trees.core.compile.generated import c_function
 from pymc_trees.core.compile.polygamma import polygamma
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 
@@ -133,6 +135,21 @@ def compile_graph(inputs: list[Variable], result: Variable):
     return function.vm.jit_fn
 
 
+def compile_source(source: str, graphs: dict[str, Any]):
+    """C function of the source of ``evaluate``, which calls compiled graphs by name.
+
+    It is kept on disk under the source and PyTensor's keys of the graphs. A graph has none if an
+    Op in it has none: one of a user's own, say, whose code may change.
+    """
+    keys = [CACHED_SRC_FUNCTIONS.get(graph.py_func) for graph in graphs.values()]
+    names = {"np": np, "carray": carray, "__name__": __name__, **graphs}
+    exec(compile(source, "<likelihood of a forest>", "exec"), names)
+    key = None
+    if all(keys):
+        key = "\n".join([f"pytensor {pytensor.__version__}", *graphs, *map(str, keys), source])
+    return c_function(names["evaluate"], SIGNATURE, key, (__name__,))
+
+
 class LazilyCompiled:
     """A native function that is compiled when its address is first asked for.
 
@@ -177,13 +194,11 @@ class NativeFunction(LazilyCompiled):
     width: int
 
     def _compile(self, results):
-        names = {"np": np, "carray": carray}
+        graphs = {}
         for g, (group, result) in enumerate(zip(self.groups, results, strict=True)):
             inputs = [group.outputs, group.rows, group.units, *group.free]
-            names[f"group_{g}"] = compile_graph(inputs, result)
-        source = self._source()
-        exec(compile(source, "<likelihood of a forest>", "exec"), names)
-        return cfunc(SIGNATURE)(names["evaluate"])
+            graphs[f"group_{g}"] = compile_graph(inputs, result)
+        return compile_source(self._source(), graphs)
 
     def _source(self) -> str:
         width, n_values = self.width, self.n_values

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytensor.tensor as pt
-from numba import carray, cfunc
+from numba import carray
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.compile.generated import c_function
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
 from pymc_trees.targets.contract import check_proposals
@@ -149,7 +150,7 @@ def native_value(value):
             result[i] = value(numbers[rows[i]], outputs[i])
         return 1
 
-    return cfunc(SIGNATURE)(evaluate)
+    return c_function(evaluate, SIGNATURE, _key(value, "value"), (__name__,))
 
 
 @functools.cache
@@ -164,7 +165,14 @@ def native_slopes(slopes):
             result[i, 0], result[i, 1] = slopes(numbers[rows[i]], outputs[i])
         return 1
 
-    return cfunc(SIGNATURE)(evaluate)
+    return c_function(evaluate, SIGNATURE, _key(slopes, "slopes"), (__name__,))
+
+
+def _key(kernel, of: str) -> str | None:
+    """Name of a kernel of this package, whose sources are known; None for one of a user's own."""
+    function = kernel.py_func
+    own = function.__module__.startswith("pymc_trees.") and "<" not in function.__qualname__
+    return f"{of} {function.__module__}.{function.__qualname__}" if own else None
 
 
 # ------------------------------------ Target of a forest whose likelihood has hand-written kernels
