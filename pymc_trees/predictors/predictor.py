@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_trees._version import __version__
-from pymc_trees.arguments import check_choice, check_number, check_seed, check_share
+from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.predictors import file, laws
+from pymc_trees.predictors.elsewhere.methods import Elsewhere
 from pymc_trees.predictors.evaluation import Evaluator, under
+from pymc_trees.predictors.summaries import KINDS, probabilities_of, summary
 
-KINDS = ("mean", "sd", "interval", "quantiles", "class")
 SAMPLE = ("chain", "draw")
 
 
@@ -28,7 +29,7 @@ class Output(NamedTuple):
     """Names of the axes, that of the rows too."""
 
 
-class Predictor:
+class Predictor(Elsewhere):
     """A fitted model of trees that predicts without its training data, PyMC or a compiler.
 
     Made by `predictor` from draws and their model, by ``.predictor()`` of an estimator, or read by
@@ -213,7 +214,7 @@ class Predictor:
         if kind == "class":
             most = self.predict_proba(X, n_jobs=n_jobs, progressbar=progressbar).argmax(axis=1)
             return most if self.classes is None else np.asarray(self.classes)[most]
-        probabilities = _probabilities(kind, quantiles, level)
+        probabilities = probabilities_of(kind, quantiles, level)
         rng = check_seed(random_seed)
         of, results = self._asked(of)
         if of == "y":
@@ -224,7 +225,7 @@ class Predictor:
         done = []
         for part in self._evaluator.blocks(X, results, n_jobs, progressbar):
             [values] = [self._mean_of(part)] if outputs is None else _moved(part, outputs)
-            done.append(_summary(values, kind, probabilities))
+            done.append(summary(values, kind, probabilities))
         return np.concatenate(done)
 
     def predict_proba(self, X, *, n_jobs: int = 1, progressbar: bool = False) -> np.ndarray:
@@ -461,7 +462,7 @@ class Predictor:
         if law.location_scale is not None:
             return np.moveaxis(laws.quantiles(law, parameters, probabilities), 0, -1)
         drawn = law.draw(rng, laws.shape_of(self._response["law"], parameters), *parameters)
-        return _summary(drawn, kind, probabilities)
+        return summary(drawn, kind, probabilities)
 
 
 # ----------------------------------------------------------------------------------------- Pieces
@@ -474,24 +475,3 @@ def _listed(names) -> list[str]:
 def _moved(values: list[np.ndarray], outputs: list[Output]) -> list[np.ndarray]:
     """With the rows behind the draws."""
     return [np.moveaxis(v, 1 + one.axis, 1) for v, one in zip(values, outputs, strict=True)]
-
-
-def _probabilities(kind, quantiles, level) -> list[float]:
-    if kind == "interval":
-        tail = (1.0 - check_share("level", level)) / 2.0
-        return [tail, 1.0 - tail]
-    if kind != "quantiles":
-        return []
-    q = np.atleast_1d(np.asarray((0.05, 0.5, 0.95) if quantiles is None else quantiles, float))
-    if q.size == 0 or not ((q > 0) & (q < 1)).all():
-        raise ValueError(f"quantiles={q.tolist()}: must lie strictly between 0 and 1.")
-    return q.tolist()
-
-
-def _summary(values: np.ndarray, kind: str, probabilities: list[float]) -> np.ndarray:
-    """Of (D, n, ...) values."""
-    if kind == "mean":
-        return values.mean(axis=0)
-    if kind == "sd":
-        return values.std(axis=0)
-    return np.moveaxis(np.quantile(values, probabilities, axis=0), 0, -1)

@@ -80,7 +80,7 @@ def _gauss(y):
 
 def erf(x: np.ndarray) -> np.ndarray:
     """Error function."""
-    x = np.asarray(x, dtype=np.float64)
+    x = np.float64(1.0) * x  # duck arrays stay themselves
     y = np.abs(x)
     near = np.minimum(y, _NEAR)
     inside = x * _ratio(near * near, _A_LAST, _A, _B)
@@ -91,7 +91,7 @@ def erf(x: np.ndarray) -> np.ndarray:
 
 def erfc(x: np.ndarray) -> np.ndarray:
     """``1 - erf(x)``."""
-    x = np.asarray(x, dtype=np.float64)
+    x = np.float64(1.0) * x
     y = np.abs(x)
     far = np.clip(y, _NEAR, 30.0)
     tail = _gauss(far) * _tail(far)
@@ -102,7 +102,7 @@ def erfc(x: np.ndarray) -> np.ndarray:
 
 def erfcx(x: np.ndarray) -> np.ndarray:
     """``exp(x**2) erfc(x)``."""
-    x = np.asarray(x, dtype=np.float64)
+    x = np.float64(1.0) * x
     y = np.abs(x)
     far = np.maximum(y, _NEAR)
     tail = _tail(far)
@@ -116,7 +116,7 @@ def erfcx(x: np.ndarray) -> np.ndarray:
 
 def normal_cdf(z: np.ndarray) -> np.ndarray:
     """Probability of a standard Normal below z."""
-    return 0.5 * erfc(-np.asarray(z) / np.sqrt(2.0))
+    return 0.5 * erfc(-z / np.sqrt(2.0))
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

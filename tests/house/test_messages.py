@@ -161,6 +161,8 @@ UNTRIED = {
         ],
         "what it proposes is what every other test of the kind begins with",
     ),
+    "to_onnx: … would take some … GB, and a model of ONNX has 2 at the most. Give draws=, fewer "
+    "of them.": "predictor/test_onnx.py::test_what_is_refused",
     "A topology of … nodes was proposed and left out, as max_nodes=…. If topologies of nearly this "
     "size have much weight, declare the SoftDecisionTree with a larger one, for example "
     "max_nodes=….": "only long runs propose such: rows on max_nodes declare larger ones",

@@ -90,6 +90,7 @@ LATE: dict[tuple[str, str], str] = {
     ("distributions/without_dims.py", "pymc.dims.distributions"): "the same",
     ("predictors/evaluation.py", "pymc_trees.progress"): "predictors need numpy alone",
     ("predictors/predictor.py", "xarray"): "the same",
+    ("predictors/elsewhere/methods.py", "onnx"): "the same",
 }
 
 

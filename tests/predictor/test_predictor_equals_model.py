@@ -8,31 +8,10 @@ import pymc_trees as pmt
 from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.predictors import hard
 
-CASES = {
-    "numbers": models.forest,
-    "grid": models.grid,
-    "mixed": models.mixed,
-    "onehot": models.onehot,
-    "outputs": models.outputs,
-    "forests of outputs": models.forests_of_outputs,
-    "monotone": models.monotone,
-    "Mondrian prior": models.mondrian_prior,
-    "decision tree": models.decision_tree,
-    "soft": models.soft,
-    "basis": models.basis,
-    "basis with covariances": lambda: models.basis(np.array([[0.5, 0.1], [0.1, 0.3]])),
-    "counterfactual": models.counterfactual,
-    "several inputs": models.several_inputs,
-    "expressions": models.expressions,
-    "slope of the parent": models.linear,
-    "slopes of the path": lambda: models.linear("path", p_constant=0.3),
-    "slopes": lambda: models.linear("all", extrapolate=False),
-}
 
-
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=models.CASES)
 def case(request):
-    return CASES[request.param]()
+    return models.CASES[request.param]()
 
 
 def own(case, name, rows):

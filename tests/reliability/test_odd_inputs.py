@@ -68,6 +68,7 @@ TABLE = {
     "predictions": answers.PREDICTIONS,
     "predictor": predictors.PREDICTOR,
     "Predictor": predictors.OF_PREDICTOR,
+    "elsewhere": predictors.ELSEWHERE,
     "load": predictors.LOAD,
     "open": predictors.OPEN,
     "comparisons": answers.COMPARISONS,

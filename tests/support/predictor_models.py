@@ -276,3 +276,26 @@ def response(law: str) -> Case:
         if expected is not None:
             pm.Deterministic("expected", expected)
     return drawn(model, new_array())
+
+
+CASES = {
+    "numbers": forest,
+    "grid": grid,
+    "mixed": mixed,
+    "onehot": onehot,
+    "outputs": outputs,
+    "forests of outputs": forests_of_outputs,
+    "monotone": monotone,
+    "Mondrian prior": mondrian_prior,
+    "decision tree": decision_tree,
+    "soft": soft,
+    "basis": basis,
+    "basis with covariances": lambda: basis(np.array([[0.5, 0.1], [0.1, 0.3]])),
+    "counterfactual": counterfactual,
+    "several inputs": several_inputs,
+    "expressions": expressions,
+    "slope of the parent": linear,
+    "slopes of the path": lambda: linear("path", p_constant=0.3),
+    "slopes": lambda: linear("all", extrapolate=False),
+}
+"""Functions of all kinds of trees, rules, leaves and expressions."""

@@ -101,6 +101,14 @@ OF_PREDICTOR = {
         asked("draws", by=of_expressions, rows=expressions().new | {"other": 1}), "X"
     ),
 }
+ELSEWHERE = {
+    "kind unknown": Odd(lambda: of_counts().to_onnx("median"), "kind"),
+    "no kind": Odd(lambda: of_counts().to_onnx(()), "kind"),
+    "quantiles at 0": Odd(lambda: of_counts().to_onnx(quantiles=(0.0,)), "quantiles"),
+    "of unknown": Odd(lambda: of_counts().to_onnx(of="nothing"), "of"),
+    "a new observation": Odd(lambda: of_counts().to_onnx(of="y"), "of"),
+    "draws=0": Odd(lambda: of_counts().to_onnx(draws=0), "draws"),
+}
 OPEN = {
     "no file": Odd(lambda: pmt.open("nothing.nc"), FileNotFoundError("nothing.nc")),
     "a folder": Odd(lambda: pmt.open("."), FileNotFoundError("path")),

@@ -5,6 +5,7 @@ import tempfile
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
 
 import pymc_trees as pmt
 from support import predictor_models as models
@@ -136,6 +137,22 @@ PREDICTORS = [
         lambda: made(_other)().sample_y(ROWS),
         lambda: made(_other)().draws(ROWS),
         lambda: made(_other)().function(ROWS, lambda f: f),
+    ),
+    remedy(
+        "has soft trees, in which a row goes both ways at each split. Use to_json()",
+        lambda: made(models.soft)().to_onnx(),
+        lambda: made(models.soft)().predict(models.new_array(3, missing=False)),
+    ),
+    remedy(
+        "has no new observations. Give of='mean', or a function among",
+        odd.ELSEWHERE["a new observation"],
+        lambda: odd.of_counts().to_onnx(of="mean"),
+        lambda: odd.of_counts().to_onnx(of="f"),
+    ),
+    remedy(
+        "for which there is no operator. Give of=, a function",
+        lambda: made(lambda: _other(pt.arctan))().to_onnx(of="other"),
+        lambda: made(lambda: _other(pt.arctan))().to_onnx(of="f"),
     ),
     remedy(
         "choose one by of",

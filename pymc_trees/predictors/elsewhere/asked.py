@@ -1,0 +1,136 @@
+"""What a predictor is asked for elsewhere: one instruction of its program, and where the rows are.
+
+The mean of a response is written as instructions too, by the formulas of `predictors.laws`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_trees.predictors.evaluation import Evaluator
+from pymc_trees.predictors.program import needed
+
+
+class Asked(NamedTuple):
+    """A function of rows."""
+
+    program: list[dict[str, Any]]
+    """That of the predictor, and what was added."""
+    constants: dict[str, np.ndarray]
+    """Arrays beside the predictor's."""
+    of: int
+    """The instruction."""
+    axis: int
+    """Of the rows, behind that of the draws."""
+    name: str
+
+
+class _Writer:
+    """Adds instructions behind a program."""
+
+    def __init__(self, program: Sequence[Mapping[str, Any]]):
+        self.program = [dict(step) for step in program]
+        self.constants: dict[str, np.ndarray] = {}
+
+    def op(self, op: str, *of: int, **settings) -> int:
+        self.program.append({"op": op, "of": list(of), **settings})
+        return len(self.program) - 1
+
+    def number(self, value: float) -> int:
+        key = f"asked {len(self.constants)}"
+        self.constants[f"constant/{key}"] = np.array([value])
+        return self.op("constant", number=key)
+
+
+def _lognormal(w: _Writer, mu: int, sigma: int) -> int:
+    half = w.op("mul", w.number(0.5), w.op("sqr", sigma))
+    return w.op("exp", w.op("add", mu, half))
+
+
+def _negative_binomial(w: _Writer, n: int, p: int) -> int:
+    return w.op("true_div", w.op("mul", n, w.op("sub", w.number(1.0), p)), p)
+
+
+MEANS: dict[str, Callable[..., int]] = {
+    "lognormal": _lognormal,
+    "bernoulli": lambda w, p: p,
+    "poisson": lambda w, mu: mu,
+    "negative_binomial": _negative_binomial,
+    "gamma": lambda w, alpha, scale: w.op("mul", alpha, scale),
+    "exponential": lambda w, scale: scale,
+    "categorical": lambda w, p: p,
+}
+"""Means of laws as instructions, those of `laws.LAWS`; of a Categorical the probabilities."""
+LOCATION = {"normal": 0, "studentt": 1}
+"""The parameter that is the mean; the others lend it their shape at the most."""
+
+
+def function_of_rows(evaluator: Evaluator, about: Mapping[str, Any], name: str) -> Asked:
+    """A function of the predictor by its name."""
+    one = about["functions"][name]
+    return Asked(list(about["program"]), {}, one["of"], 1 + one["axis"], name)
+
+
+def mean_of_response(evaluator: Evaluator, about: Mapping[str, Any]) -> Asked:
+    """The expected response of each draw; of a Categorical the probabilities of its classes."""
+    response, writer = about["response"], _Writer(about["program"])
+    ndim = response["ndim"] + (response["law"] == "categorical")
+    of, shapes = [], [one.shape[1:] for one in at_one_row(evaluator, response["of"])]
+    for number, shape in zip(response["of"], shapes, strict=True):
+        new = ndim - len(shape)
+        if new:
+            axes = [*[-1] * new, *range(len(shape))]
+            number = writer.op("order", number, axes=axes)
+        of.append(number)
+    law = response["law"]
+    if law not in LOCATION:
+        result = MEANS[law](writer, *of)
+    else:
+        result = of.pop(LOCATION[law])
+        if not _has_whole_shape(evaluator, response):
+            for like in of:
+                result = writer.op("second", like, result)
+    return Asked(writer.program, writer.constants, result, 1 + response["axis"], response["name"])
+
+
+def _has_whole_shape(evaluator: Evaluator, response: Mapping[str, Any]) -> bool:
+    """Whether the mean of a response has the shape of all its parameters together."""
+    two = [one.shape[1:] for one in at_one_row(evaluator, response["of"], n=2)]
+    own = two[LOCATION[response["law"]]]
+    return own == np.broadcast_shapes(*two) and len(own) == response["ndim"]
+
+
+def at_one_row(evaluator: Evaluator, results: Sequence[int], n: int = 1) -> list[np.ndarray]:
+    """Values of instructions at rows of zeros, for their shapes."""
+    tables = [np.zeros((n, len(t.schema.rules))) for t in evaluator.tables]
+    beside = [
+        np.zeros((1, *[n if k < 0 else k for k in d.shape]), dtype=d.dtype) for d in evaluator.data
+    ]
+    return evaluator.values(results, tables, beside)
+
+
+LINEAR = {"rows", "data", "forest", "draws", "constant", "order", "pick", "identity", "add", "sub",
+          "neg", "sum", "join", "second"}  # fmt: skip
+ONE_SIDED = {"mul", "true_div", "matmul", "take"}
+"""Linear where all but one of what they take is the same for all draws."""
+
+
+def commutes_with_mean(program: Sequence[Mapping[str, Any]], of: int) -> bool:
+    """Whether a value at mean trees and mean parameters is the mean over draws of the values."""
+    steps = needed(program, [of])
+    varies: set[int] = set()
+    for k in steps:
+        step = program[k]
+        varying = [i for i in step.get("of", ()) if i in varies]
+        if step["op"] in ("forest", "draws"):
+            if varying:  # trees at rows that are drawn
+                return False
+            varies.add(k)
+        elif varying:
+            varies.add(k)
+            first = step["op"] != "true_div" or varying == step["of"][:1]
+            one_sided = step["op"] in ONE_SIDED and len(varying) == 1 and first
+            if step["op"] not in LINEAR and not one_sided:
+                return False
+    return True

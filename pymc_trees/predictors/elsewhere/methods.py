@@ -1,0 +1,118 @@
+"""The methods of `Predictor` that write it down for other runtimes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pymc_trees.arguments import check_choice
+from pymc_trees.predictors.elsewhere import asked, onnx_model
+from pymc_trees.predictors.elsewhere.tensors import NotCarriedError
+from pymc_trees.predictors.summaries import KINDS_OF_DRAWS, probabilities_of
+
+
+class Elsewhere:
+    """What a predictor is outside of Python."""
+
+    _about: dict[str, Any]
+    _arrays: dict[str, Any]
+    _evaluator: Any
+    functions: list[str]
+    law: str | None
+
+    def to_onnx(
+        self,
+        kind: str | Sequence[str] = ("mean", "sd"),
+        *,
+        quantiles: Sequence[float] | None = None,
+        of: str | None = None,
+        draws: int | None = None,
+    ):
+        """Make a model of ONNX, which runs in servers, phones and browsers.
+
+        Trees are `TreeEnsemble` operators in float64 (ai.onnx.ml 5), and what stands between trees
+        and response are operators too: results are those of `predict` to rounding.
+
+        Parameters
+        ----------
+        kind : {"mean", "sd", "quantiles"} or sequence of these, default ("mean", "sd")
+            Outputs of the model, by these names. The mean alone of a function that is linear in the
+            trees averages them beforehand, and runs much faster.
+        quantiles : sequence of float, optional
+            Probabilities, for example ``(0.05, 0.95)``; they add the output "quantiles".
+        of : str, optional
+            A function by its name, or "mean", the expected response of each draw. Default: "mean",
+            or where the law of the response is not known the function. For a Categorical response
+            "mean" is the probabilities of its classes, as from `predict_proba`.
+        draws : int, optional
+            How many, over all chains and evenly spaced. Default: all.
+
+        Returns
+        -------
+        onnx.ModelProto
+            ``.SerializeToString()`` is the content of a file, which `onnx.save` writes. Outputs
+            have rows first, (n, ...), quantiles last.
+
+        Raises
+        ------
+        ImportError
+            Without the package onnx.
+        ValueError
+            For soft trees; for expressions without an operator; for `of` "y"; for more than 2 GB.
+
+        Notes
+        -----
+        A table of numbers is one input (n, p) of float64, named after the table. A table that has
+        levels is an input (n, 1) for each column, named after the column: text where levels are
+        text, otherwise float64. Missing cells are NaN, and empty text or an unknown level. Data
+        beside X are inputs of their names. ONNX Runtime has the operators from version 1.20 on.
+
+        Examples
+        --------
+        >>> import numpy as np, pymc as pm, pymc_trees as pmt
+        >>> X = np.linspace(0, 1, 30).reshape(-1, 1)
+        >>> with pm.Model() as model:
+        ...     mu = pmt.BART("mu", pmt.Data("X", X), leaf=pmt.NormalLeaf(0, 1), m=3)
+        ...     y = pm.Normal("y", mu, 1.0, observed=X[:, 0], shape=mu.shape)
+        ...     prior = pm.sample_prior_predictive(20, random_seed=1)
+        >>> predictor = pmt.predictor(prior["prior"].to_dataset(), model)
+        >>> made = predictor.to_onnx(quantiles=(0.05, 0.95))
+        >>> [one.name for one in made.graph.output]
+        ['mean', 'sd', 'quantiles']
+        """
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError(
+                'Models of ONNX need the package onnx: pip install "pymc_trees[onnx]".'
+            ) from error
+        kinds = [kind] if isinstance(kind, str) else list(kind)
+        if quantiles is not None and "quantiles" not in kinds:
+            kinds.append("quantiles")
+        for one in kinds or [str(kind)]:
+            check_choice("kind", one, KINDS_OF_DRAWS)
+        kinds = list(dict.fromkeys(kinds))
+        probabilities = probabilities_of("quantiles", quantiles, 0.0)
+        fewer = self._fewer(draws)
+        try:
+            function = fewer._function_elsewhere(of, "to_onnx")
+            return onnx_model.model_of(
+                onnx, fewer._evaluator, fewer._arrays, function, kinds, probabilities
+            )
+        except NotCarriedError as error:
+            raise ValueError(
+                f"to_onnx: the function has {error}, for which there is no operator. Give of=, a "
+                f"function among {self.functions} without it, or use save() and load()."
+            ) from error
+
+    def _fewer(self, draws):
+        return self if draws is None else self.thinned(draws)  # type: ignore[attr-defined]
+
+    def _function_elsewhere(self, of: str | None, what: str) -> asked.Asked:
+        of, _ = self._asked(of)  # type: ignore[attr-defined]
+        if of == "y":
+            raise ValueError(
+                f"of='y': {what} has no new observations. Give of='mean', or a function among "
+                f"{self.functions}."
+            )
+        if of == "mean" and self.law is not None:
+            return asked.mean_of_response(self._evaluator, self._about)
+        return asked.function_of_rows(self._evaluator, self._about, of)

@@ -1,0 +1,247 @@
+"""A predictor as a model of ONNX: inputs, the program as operators, summaries over the draws."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pymc_trees._version import __version__
+from pymc_trees.predictors import program
+from pymc_trees.predictors.columns import Schema
+from pymc_trees.predictors.elsewhere import onnx_trees, tensors
+from pymc_trees.predictors.elsewhere.asked import Asked, commutes_with_mean
+from pymc_trees.predictors.elsewhere.tensors import ROWS, Graph, NotCarriedError, Tensor
+from pymc_trees.predictors.elsewhere.trees import check_hard
+from pymc_trees.predictors.evaluation import Evaluator
+from pymc_trees.predictors.inputs import Data
+
+OPERATORS, TREES, IR = 17, 5, 10
+"""Versions of the operators, of those for trees, and of the format."""
+
+
+def model_of(
+    onnx,
+    evaluator: Evaluator,
+    arrays: dict[str, np.ndarray],
+    asked: Asked,
+    kinds: Sequence[str],
+    probabilities: Sequence[float],
+):
+    """The `onnx.ModelProto` of summaries of a function."""
+    graph = Graph(onnx)
+    values = Inputs(graph, evaluator)
+    averaged = tuple(kinds) == ("mean",) and commutes_with_mean(asked.program, asked.of)
+    drawn = _Run(evaluator, arrays | asked.constants, asked, values, averaged).value()
+    results = [summary(drawn, kind, probabilities, asked.axis) for kind in kinds]
+    outputs = []
+    for kind, one in zip(kinds, results, strict=True):
+        graph.nodes.append(onnx.helper.make_node("Identity", [one.name], [kind]))
+        outputs.append(onnx.helper.make_tensor_value_info(kind, 11, _named(one.shape)))
+    made = onnx.helper.make_graph(
+        graph.nodes, asked.name, values.described, outputs, initializer=graph.constants
+    )
+    versions = [
+        onnx.helper.make_opsetid("", OPERATORS),
+        onnx.helper.make_opsetid("ai.onnx.ml", TREES),
+    ]
+    return onnx.helper.make_model(
+        made,
+        opset_imports=versions,
+        ir_version=IR,
+        producer_name="pymc_trees",
+        producer_version=__version__,
+    )
+
+
+def _named(shape) -> list:
+    return ["rows" if n == ROWS else n for n in shape]
+
+
+class Inputs:
+    """Tables and data beside them, as inputs of a graph.
+
+    A table of numbers is one input, (rows, columns); one with levels has an input for each column,
+    (rows, 1): float64, or text where levels are text.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    evaluator : Evaluator
+        With the tables and data.
+    """
+
+    def __init__(self, graph: Graph, evaluator: Evaluator):
+        self.graph, self._evaluator = graph, evaluator
+        self.described: list[Any] = []
+        self._several = len(evaluator.tables) > 1
+        self._made: dict[tuple[str, int], Tensor] = {}
+
+    def table(self, k: int) -> Tensor:
+        """(1, n, p) cells: numbers and codes of levels, NaN where they are missing."""
+        if ("table", k) not in self._made:
+            name, schema = self._evaluator.tables[k]
+            p = len(schema.rules)
+            if any(levels is not None for levels in schema.levels):
+                columns = [self._column(name, schema, j) for j in range(p)]
+                whole = tensors.joined(columns, 1) if p > 1 else columns[0]
+            else:
+                whole = self._input(name, (ROWS, p), np.float64)
+            self._made["table", k] = whole.expanded(0)
+        return self._made["table", k]
+
+    def data(self, k: int) -> Tensor:
+        """Data beside the tables, with an axis for the draws."""
+        if ("data", k) not in self._made:
+            one = self._evaluator.data[k]
+            self._made["data", k] = self._beside(one).expanded(0)
+        return self._made["data", k]
+
+    def _input(self, name: str, shape, dtype, text=False) -> Tensor:
+        kind = 8 if text else tensors.TYPES[str(np.dtype(dtype))]
+        made = self.graph.onnx.helper.make_tensor_value_info(name, kind, _named(shape))
+        if name in [one.name for one in self.described]:
+            raise NotCarriedError(f"two inputs of the name {name}")
+        self.described.append(made)
+        return Tensor(self.graph, name, shape, dtype)
+
+    def _column(self, table: str, schema: Schema, j: int) -> Tensor:
+        name = str(j) if schema.names is None else schema.names[j]
+        if self._several or schema.names is None:
+            name = f"{table}.{name}"
+        levels = schema.levels[j]
+        if levels is None:
+            return self._input(name, (ROWS, 1), np.float64)
+        return self._coded(name, levels, (ROWS, 1), np.float64, np.nan)
+
+    def _beside(self, data: Data) -> Tensor:
+        kind = np.dtype(data.dtype).kind
+        dtype = np.dtype(bool if kind == "b" else np.int64 if kind in "iu" else np.float64)
+        shape = tuple(ROWS if n < 0 else n for n in data.shape)
+        if data.levels is not None and all(isinstance(one, str) for one in data.levels):
+            found = self._coded(data.name, data.levels, shape, np.int64, 2**31)
+            return found.astype(dtype)
+        return self._input(data.name, shape, dtype)
+
+    def _coded(self, name, levels, shape, dtype, default) -> Tensor:
+        """Codes of levels."""
+        is_text = [isinstance(one, str) for one in levels]
+        if any(is_text) and not all(is_text):
+            raise NotCarriedError(f"levels of {name} that are text and numbers")
+        given = self._input(name, shape, np.float64, text=all(is_text))
+        keys = np.array(levels, dtype=object if all(is_text) else np.float64)
+        [coded] = self.graph.node(
+            "LabelEncoder",
+            [given.name],
+            domain=onnx_trees.DOMAIN,
+            keys_tensor=self.graph.tensor(keys),
+            values_tensor=self.graph.tensor(np.arange(len(levels), dtype=dtype)),
+            default_tensor=self.graph.tensor(np.array([default], dtype=dtype)),
+        )
+        return Tensor(self.graph, coded, shape, dtype)
+
+
+class _Run:
+    """The program, written down.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+        With the forests.
+    arrays : dict of str and array
+        Draws and constants.
+    asked : Asked
+        What is wanted.
+    inputs : Inputs
+        Of the graph.
+    averaged : bool
+        Whether trees and parameters are averaged over the draws.
+    """
+
+    def __init__(self, evaluator: Evaluator, arrays, asked: Asked, inputs: Inputs, averaged: bool):
+        self._evaluator, self._arrays = evaluator, arrays
+        self._asked, self._inputs, self._averaged = asked, inputs, averaged
+
+    def value(self) -> Tensor:
+        """Of what is asked, (draws or 1, ...)."""
+        steps = self._asked.program
+        values: dict[int, Any] = {}
+        with np.errstate(all="ignore"):
+            for k in program.needed(steps, [self._asked.of]):
+                values[k] = self._step(steps[k], [values[i] for i in steps[k].get("of", ())])
+        found = values[self._asked.of]
+        if not isinstance(found, Tensor) or ROWS not in found.shape:
+            raise NotCarriedError("no row")
+        return found.astype(np.float64)
+
+    def _step(self, step, of):
+        op = step["op"]
+        if op == "rows":
+            return self._inputs.table(step["table"])
+        if op == "data":
+            return self._inputs.data(step["data"])
+        if op == "constant":
+            return self._arrays[f"constant/{step['number']}"]
+        if op == "draws":
+            drawn = self._arrays[f"draws/{step['name']}"]
+            return drawn.mean(axis=0, keepdims=True) if self._averaged else drawn
+        if op == "forest":
+            forest = self._evaluator.forests[step["forest"]]
+            check_hard(forest, "to_onnx")
+            if not isinstance(of[0], Tensor) or of[0].shape[0] != 1:
+                raise NotCarriedError("trees at rows that are drawn")
+            return onnx_trees.outputs(forest, of[0], self._averaged)
+        if not any(isinstance(one, Tensor) for one in of):
+            return program.ELEMENTWISE[op](*of) if op in program.ELEMENTWISE else \
+                program._shaped(op, step, of)  # fmt: skip
+        return self._of_rows(op, step, of)
+
+    def _of_rows(self, op: str, step, of):
+        if op == "clip":
+            return np.minimum(np.maximum(of[0], of[1]), of[2])
+        if op == "second":
+            return tensors.like(of[1], of[0])
+        if op in program.ELEMENTWISE:
+            return program.ELEMENTWISE[op](*of)
+        if op == "cast":
+            down = of[0].astype(step["dtype"])
+            return (
+                down.astype(np.float64) if down.dtype.itemsize < 8 and down.dtype != bool else down
+            )
+        if op == "join":
+            return tensors.joined(of, step["axes"][0] + 1)
+        if op == "take":
+            if not isinstance(of[1], Tensor):
+                raise NotCarriedError("fixed entries")
+            return tensors.taken(of[0], of[1], step["axes"][0])
+        if op == "set":
+            index = [one if isinstance(one, int) else slice(*one) for one in step["index"]]
+            return tensors.changed(of[0], of[1], index)
+        return program._shaped(op, step, of)
+
+
+def summary(values: Tensor, kind: str, probabilities: Sequence[float], axis: int) -> Tensor:
+    """Over the draws, rows first."""
+    if kind == "mean":
+        return _rows_first(values.mean(axis=0), axis - 1)
+    if kind == "sd":
+        off = values - values.mean(axis=0, keepdims=True)
+        variance = (off * off).mean(axis=0)
+        return _rows_first(variance.then("Sqrt"), axis - 1)
+    n, graph = values.shape[0], values.graph
+    many = graph.constant(np.array([n]))
+    ordered, _ = graph.node("TopK", [values.name, many], 2, axis=0, largest=0, sorted=1)
+    ordered = Tensor(graph, ordered, values.shape, np.float64)
+    found: list[Any] = []
+    for q in probabilities:
+        place = q * (n - 1)
+        low = int(np.floor(place))
+        below, above = ordered[low], ordered[min(low + 1, n - 1)]
+        between = below + (above - below) * (place - low)
+        found.append(np.expand_dims(between, (values.ndim - 1,)))
+    whole = tensors.joined(found, values.ndim - 1) if len(found) > 1 else found[0]
+    return _rows_first(whole, axis - 1)
+
+
+def _rows_first(x: Tensor, axis: int) -> Tensor:
+    return x.transposed([axis, *(k for k in range(x.ndim) if k != axis)])
