@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pymc_trees.arguments import check_choice
-from pymc_trees.predictors.elsewhere import asked, onnx_model
+from pymc_trees.predictors.elsewhere import asked, json_text, onnx_model
 from pymc_trees.predictors.elsewhere.tensors import NotCarriedError
 from pymc_trees.predictors.summaries import KINDS_OF_DRAWS, probabilities_of
 
@@ -102,6 +102,36 @@ class Elsewhere:
                 f"to_onnx: the function has {error}, for which there is no operator. Give of=, a "
                 f"function among {self.functions} without it, or use save() and load()."
             ) from error
+
+    def to_json(self, *, draws: int | None = None) -> str:
+        """Write everything that predictions take as JSON, for other languages.
+
+        Parameters
+        ----------
+        draws : int, optional
+            How many, over all chains and evenly spaced. Default: all.
+
+        Returns
+        -------
+        str
+            An object with ``format`` and ``version``, in the schema of the page on the JSON of a
+            predictor: tables with their levels, trees in lists, parameters, the instructions
+            between trees and functions, and the response. There is no row of the training data.
+
+        Examples
+        --------
+        >>> import json, numpy as np, pymc as pm, pymc_trees as pmt
+        >>> X = np.linspace(0, 1, 30).reshape(-1, 1)
+        >>> with pm.Model() as model:
+        ...     mu = pmt.BART("mu", pmt.Data("X", X), leaf=pmt.NormalLeaf(0, 1), m=3)
+        ...     prior = pm.sample_prior_predictive(20, random_seed=1)
+        >>> predictor = pmt.predictor(prior["prior"].to_dataset(), model)
+        >>> read = json.loads(predictor.to_json(draws=2))
+        >>> read["version"], len(read["forests"][0]["roots"])  # two draws of three trees
+        (1, 6)
+        """
+        fewer = self._fewer(draws)
+        return json_text.text_of(fewer._evaluator, fewer._about, fewer._arrays)
 
     def _fewer(self, draws):
         return self if draws is None else self.thinned(draws)  # type: ignore[attr-defined]
