@@ -29,6 +29,7 @@ INTERNAL = {
     "NotRecognisedError": "caught where the model is read; its words end in a refusal",
     "NotCarriedError": "caught where a predictor is made; its words end in a refusal",
     "NoLawError": "the same",
+    "TooLongError": "caught by to_sql; what it holds is a number in a refusal",
     "DamagedError": "caught by load; its words end in the message of a file",
 }
 

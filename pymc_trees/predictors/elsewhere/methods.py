@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pymc_trees.arguments import check_choice
-from pymc_trees.predictors.elsewhere import asked, json_text, onnx_model
+from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.predictors.elsewhere import asked, json_text, onnx_model, sql, sql_words
 from pymc_trees.predictors.elsewhere.tensors import NotCarriedError
 from pymc_trees.predictors.summaries import KINDS_OF_DRAWS, probabilities_of
+
+MOST_BYTES = 1_000_000
 
 
 class Elsewhere:
@@ -17,6 +19,7 @@ class Elsewhere:
     _evaluator: Any
     functions: list[str]
     law: str | None
+    chains: int
 
     def to_onnx(
         self,
@@ -132,6 +135,89 @@ class Elsewhere:
         """
         fewer = self._fewer(draws)
         return json_text.text_of(fewer._evaluator, fewer._about, fewer._arrays)
+
+    def to_sql(
+        self,
+        table: str | Sequence[str],
+        *,
+        dialect: str = "duckdb",
+        name: str = "prediction",
+        of: str | None = None,
+        draws: int | None = None,
+        columns: Sequence[str] | None = None,
+        max_bytes: int = MOST_BYTES,
+    ) -> str:
+        """Write the posterior mean as a query, which predicts in the database.
+
+        Trees are CASE expressions in the columns of the table, to the last bit of their cuts.
+
+        Parameters
+        ----------
+        table : str or sequence of str
+            The table; with its schema a sequence, ``("main", "rentals")``.
+        dialect : {"duckdb", "sqlite", "postgres"}, default "duckdb"
+            Of the database. The first two are tested in these databases, the third is written by
+            its documentation alone.
+        name : str, default "prediction"
+            The new column. A function of K numbers for each row has ``prediction_0`` and so on.
+        of : str, optional
+            As for `to_onnx`: a function, or "mean", the expected response.
+        draws : int, optional
+            How many, over all chains and evenly spaced. Default: all.
+        columns : sequence of str, optional
+            Names of the columns in the table, in the order of X. Default: those of the training
+            frame.
+        max_bytes : int, default 1_000_000
+            Of the text, at the most; SQLite by default reads no longer ones.
+
+        Returns
+        -------
+        str
+            A SELECT of all columns of the table and the new one.
+
+        Raises
+        ------
+        ValueError
+            For soft trees; for operations that databases lack, such as those of probit links; for
+            more than `max_bytes`; for columns without names.
+
+        Notes
+        -----
+        NULL is a missing cell. So is NaN where a database has it, and a text that is no level of
+        its column. Data beside X are columns of their names. A function that is not linear in the
+        trees is written for each draw. SQLite needs its mathematical functions for exponentials,
+        which most builds have.
+
+        Examples
+        --------
+        >>> import pandas as pd, pymc as pm, pymc_trees as pmt
+        >>> X = pd.DataFrame({"size": [1.0, 2.0, 3.0]})
+        >>> with pm.Model() as model:
+        ...     mu = pmt.BART("mu", pmt.Data("X", X), leaf=pmt.NormalLeaf(0, 1), m=2)
+        ...     prior = pm.sample_prior_predictive(4, random_seed=1)
+        >>> query = pmt.predictor(prior["prior"].to_dataset(), model).to_sql("houses")
+        >>> query.startswith("SELECT t.*, "), query.endswith(' AS "prediction" FROM "houses" AS t')
+        (True, True)
+        """
+        words = sql_words.DIALECTS[check_choice("dialect", dialect, sql_words.DIALECTS)]
+        most = check_number("max_bytes", max_bytes, 1)
+        fewer = self._fewer(draws)
+        names = sql.columns_of(fewer._evaluator, columns, name)
+        function = fewer._function_elsewhere(of, "to_sql")
+        try:
+            query = sql.Query(fewer._evaluator, fewer._arrays, function, words, names, most)
+            return sql.text_of(query, [table] if isinstance(table, str) else table, name)
+        except NotCarriedError as error:
+            raise ValueError(
+                f"to_sql: the function has {error}, which databases lack. Give of=, a function "
+                f"among {self.functions} without it, or use to_onnx() or save()."
+            ) from error
+        except sql.TooLongError as error:
+            fit = max(1, error.args[0] // self.chains) * self.chains
+            raise ValueError(
+                f"to_sql: the query has more than max_bytes={max_bytes}. Give draws={fit}, or a "
+                "larger max_bytes where the database reads it."
+            ) from error
 
     def _fewer(self, draws):
         return self if draws is None else self.thinned(draws)  # type: ignore[attr-defined]

@@ -101,6 +101,13 @@ OF_PREDICTOR = {
         asked("draws", by=of_expressions, rows=expressions().new | {"other": 1}), "X"
     ),
 }
+
+
+def query(**given):
+    """What writes a query of counts."""
+    return lambda: of_counts().to_sql("t", **{"columns": list("abc")} | given)
+
+
 ELSEWHERE = {
     "kind unknown": Odd(lambda: of_counts().to_onnx("median"), "kind"),
     "no kind": Odd(lambda: of_counts().to_onnx(()), "kind"),
@@ -108,6 +115,15 @@ ELSEWHERE = {
     "of unknown": Odd(lambda: of_counts().to_onnx(of="nothing"), "of"),
     "a new observation": Odd(lambda: of_counts().to_onnx(of="y"), "of"),
     "draws=0": Odd(lambda: of_counts().to_onnx(draws=0), "draws"),
+    "JSON of no draws": Odd(lambda: of_counts().to_json(draws=0), "draws"),
+    "dialect unknown": Odd(query(dialect="oracle"), "dialect"),
+    "a long query": Odd(query(max_bytes=500), "max_bytes"),
+    "max_bytes=0": Odd(query(max_bytes=0), "max_bytes"),
+    "columns without names": Odd(query(columns=None), "columns"),
+    "too few columns": Odd(query(columns=["a"]), "columns"),
+    "columns in one text": Odd(query(columns="abc"), "columns"),
+    "a column of this name": Odd(query(name="B"), "name"),
+    "a query of y": Odd(query(of="y"), "of"),
 }
 OPEN = {
     "no file": Odd(lambda: pmt.open("nothing.nc"), FileNotFoundError("nothing.nc")),

@@ -155,6 +155,34 @@ PREDICTORS = [
         lambda: made(lambda: _other(pt.arctan))().to_onnx(of="f"),
     ),
     remedy(
+        "which databases lack. Give of=, a function among",
+        lambda: made(lambda: _other(pt.erf))().to_sql("t", of="other", columns=list("abc")),
+        lambda: made(lambda: _other(pt.erf))().to_sql("t", of="f", columns=list("abc")),
+        lambda: made(lambda: _other(pt.erf))().to_onnx(of="other"),
+    ),
+    remedy(
+        "the query has more than max_bytes=…. Give draws=",
+        odd.ELSEWHERE["a long query"],
+        lambda: odd.of_counts().to_sql("t", columns=list("abc"), draws=1),
+        lambda: odd.of_counts().to_sql("t", columns=list("abc"), max_bytes=10**8),
+    ),
+    remedy(
+        "have no names. Give columns=",
+        odd.ELSEWHERE["columns without names"],
+        lambda: odd.of_counts().to_sql("t", columns=list("abc")),
+    ),
+    remedy(
+        "give the names of so many, or leave columns out",
+        odd.ELSEWHERE["too few columns"],
+        lambda: odd.of_counts().to_sql("t", columns=list("abc")),
+        lambda: made(models.mixed)().to_sql("t"),
+    ),
+    remedy(
+        "the table has this column. Give another name",
+        odd.ELSEWHERE["a column of this name"],
+        lambda: odd.of_counts().to_sql("t", columns=list("abc"), name="rate"),
+    ),
+    remedy(
         "choose one by of",
         lambda: made(_two)().predict(ROWS),
         lambda: made(_two)().predict(ROWS, of="g"),
