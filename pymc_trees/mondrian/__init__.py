@@ -3,9 +3,9 @@
 Reading order: `kernels` (one tree, in numba), `inputs` (checks of X, y and settings), `trees` (a
 fitted forest, and how it learns rows), `bounded` (the same with bounded memory), `windowed` (the
 same for the latest rows), `forest` (what both estimators share), `classifier`, `predictive`
-(mixtures over a forest), `regressor`.
+(mixtures over a forest), `regressor`, `exporting` (predictors of forests).
 
-May import: `core.compile`, `core.interrupts`, `arguments`; scikit-learn and ArviZ.
+May import: `predictors`, `core.compile`, `core.interrupts`, `arguments`; scikit-learn and ArviZ.
 """
 
 from importlib.util import find_spec

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from pymc_trees.arguments import check_number, plain_labels
+from pymc_trees.mondrian.exporting import of_classes
 from pymc_trees.mondrian.forest import MondrianForest, predictive_data
 from pymc_trees.mondrian.inputs import (
     can_skip_checks,
@@ -144,6 +145,30 @@ class ClassForest(MondrianForest):
         """
         ensemble, X = self._inputs(X)
         return ensemble.classes[self._probabilities(ensemble, X).argmax(axis=1)]
+
+    def predictor(self, draws=None):
+        """Make the forest predict without scikit-learn and without a compiler.
+
+        Parameters
+        ----------
+        draws : int, optional
+            How many trees, evenly spaced. Default: all.
+
+        Returns
+        -------
+        Predictor
+            Its draws are the trees, its only function p are the probabilities of each of them. It
+            has the numbers of rows of each class in each node, and the boxes of the nodes; that
+            of a node with one row is the row.
+
+        Raises
+        ------
+        NotFittedError
+            The forest is not fitted.
+        """
+        ensemble = self._fitted
+        made = of_classes(ensemble, self._smoothing(ensemble))
+        return made if draws is None else made.thinned(draws)
 
     def log_predictive_density(self, X, y):
         """Log probability of each row's class.

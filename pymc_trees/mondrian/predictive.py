@@ -8,6 +8,7 @@ from scipy.special import expit, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.mondrian.exporting import of_numbers
 from pymc_trees.mondrian.forest import MondrianForest, predictive_data
 from pymc_trees.mondrian.inputs import (
     MAX_LABEL,
@@ -212,6 +213,30 @@ class MixtureForest(MondrianForest):
             beliefs = self._run(send_messages, tasks, work)
         ensemble.beliefs = prior, beliefs
         return beliefs
+
+    def predictor(self, draws=None):
+        """Make the forest predict without scikit-learn and without a compiler.
+
+        Parameters
+        ----------
+        draws : int, optional
+            How many trees, evenly spaced. Default: all.
+
+        Returns
+        -------
+        Predictor
+            Its draws are the trees, its only function f is the mean of each of them, and the law
+            of the response is a mixture of normals. It has no label, but the boxes of the nodes;
+            that of a node with one row is the row.
+
+        Raises
+        ------
+        NotFittedError
+            The forest is not fitted.
+        """
+        ensemble = self._fitted
+        made = of_numbers(ensemble, self._believe(ensemble), self.posterior == "exact")
+        return made if draws is None else made.thinned(draws)
 
     def _over_mixtures(self, ensemble: Ensemble, X, function):
         """Call a function with each chunk of rows and their mixtures."""

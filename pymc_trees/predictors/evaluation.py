@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.predictors import hard, program, soft
+from pymc_trees.predictors import hard, mondrian, program, soft
 from pymc_trees.predictors.columns import Schema
 from pymc_trees.predictors.inputs import Data, Table, read_rows
+from pymc_trees.predictors.mondrian import MONDRIAN, MondrianTrees
 from pymc_trees.predictors.packed import SOFT, PackedForest
 
 BLOCK = 4_000_000
@@ -45,8 +46,10 @@ class Evaluator:
             Data(d["name"], d["dtype"], tuple(d["shape"]), optional_tuple(d["levels"]))
             for d in about["data"]
         ]
-        self.forests = [
-            PackedForest(under(arrays, f"forest{k}/"), one)
+        self.forests: list[Any] = [
+            (MondrianTrees if one["kind"] == MONDRIAN else PackedForest)(
+                under(arrays, f"forest{k}/"), one
+            )
             for k, one in enumerate(about["forests"])
         ]
         self._program = list(about["program"])
@@ -78,9 +81,21 @@ class Evaluator:
             if op == "constant":
                 return self._arrays[f"constant/{step['number']}"]
             forest, X = self.forests[step["forest"]], of[0][0]
+            if forest.kind == MONDRIAN:
+                return mondrian.evaluate(forest, X, bool(step.get("means")))
             return soft.evaluate(forest, X) if forest.kind == SOFT else hard.evaluate(forest, X)
 
         return program.run(self._program, results, outer)
+
+    def _outputs(self, results: Sequence[int]) -> int:
+        """Most numbers for a row and a draw that forests make."""
+        steps = [self._program[k] for k in program.needed(self._program, results)]
+        each = [
+            1 if step.get("means") else self.forests[step["forest"]].n_outputs
+            for step in steps
+            if step["op"] == "forest"
+        ]
+        return max(each, default=1)
 
     def blocks(
         self, X, results: Sequence[int], n_jobs: int, progressbar: bool
@@ -88,8 +103,7 @@ class Evaluator:
         """Values of instructions at some rows of users at a time, (draws, ...)."""
         tables, data, n = read_rows(X, self.tables, self.data)
         jobs = (cpu_count() or 1) if n_jobs == -1 else check_number("n_jobs", n_jobs, 1)
-        outputs = max((one.n_outputs for one in self.forests), default=1)
-        width = max(1, BLOCK // (self.n_draws * outputs * jobs))
+        width = max(1, BLOCK // (self.n_draws * self._outputs(results) * jobs))
         width = min(width, max(1, -(-n // jobs)))
         starts = range(0, n, width)
 

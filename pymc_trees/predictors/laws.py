@@ -27,12 +27,26 @@ class Law(NamedTuple):
     """Mean and sd of a Normal of which observations are an increasing function."""
     outward: Callable = np.asarray
     """That function."""
+    components: Callable | None = None
+    """Weight, mean and sd of the normals of a mixture, these on the last axis."""
 
 
 def _categories(rng, shape, p):
     below = np.cumsum(p, axis=-1)
     u = rng.random(shape)[..., None] * below[..., -1:]
     return np.minimum((u >= below).sum(axis=-1), p.shape[-1] - 1)
+
+
+def _mixture_variance(parts):
+    weight, mean, variance = np.moveaxis(parts, -1, 0)
+    whole = (weight * mean).sum(axis=-1)
+    return (weight * (variance + (mean - whole[..., None]) ** 2)).sum(axis=-1)
+
+
+def _of_mixture(rng, shape, parts):
+    chosen = _categories(rng, shape, parts[..., 0])[..., None, None]
+    own = np.take_along_axis(np.broadcast_to(parts, (*shape, *parts.shape[-2:])), chosen, axis=-2)
+    return rng.normal(own[..., 0, 1], np.sqrt(own[..., 0, 2]))
 
 
 def _student_variance(nu, mu, sigma):
@@ -88,6 +102,16 @@ LAWS: dict[str, Law] = {
         lambda scale: scale**2,
         lambda rng, shape, scale: rng.exponential(scale, shape),
     ),
+    "normal_mixture": Law(
+        lambda parts: (parts[..., 0] * parts[..., 1]).sum(axis=-1),
+        _mixture_variance,
+        _of_mixture,
+        components=lambda parts: (
+            parts[..., 0],
+            parts[..., 1],
+            np.sqrt(np.maximum(parts[..., 2], np.finfo(float).tiny)),
+        ),
+    ),
     "categorical": Law(
         lambda p: (p * np.arange(p.shape[-1])).sum(axis=-1),
         lambda p: (
@@ -97,36 +121,51 @@ LAWS: dict[str, Law] = {
         _categories,
     ),
 }
+OWN_AXES = {"categorical": 1, "normal_mixture": 2}
+"""Axes of a parameter behind those of the observations."""
 OF_CLASSES = ("bernoulli", "categorical")
 """Laws with probabilities of classes."""
 
 
 def shape_of(law: str, parameters: Sequence[np.ndarray]) -> tuple[int, ...]:
     """Shape of the observations in all draws."""
-    shapes = [one.shape[:-1] if law == "categorical" else one.shape for one in parameters]
+    own = OWN_AXES.get(law, 0)
+    shapes = [one.shape[: one.ndim - own] for one in parameters]
     return np.broadcast_shapes(*shapes)
 
 
 def quantiles(law: Law, parameters: Sequence[np.ndarray], q: Sequence[float]) -> np.ndarray:
-    """(Q, ...) quantiles of the mixture over draws, of a law with ``location_scale``."""
-    assert law.location_scale is not None
-    loc, scale = np.broadcast_arrays(*law.location_scale(*parameters))
-    return law.outward(np.stack([_quantile(loc, scale, one) for one in q]))
+    """(Q, ...) quantiles of the mixture over draws, of a law made of normals."""
+    if law.components is not None:
+        parts = np.broadcast_arrays(*law.components(*parameters))
+        weight, loc, scale = (
+            np.moveaxis(one, -1, 1).reshape(-1, *one.shape[1:-1]) for one in parts
+        )
+        weight = weight / len(parts[0])
+    else:
+        assert law.location_scale is not None
+        loc, scale = np.broadcast_arrays(*law.location_scale(*parameters))
+        weight = np.full((len(loc), *[1] * (loc.ndim - 1)), 1.0 / len(loc))
+    with np.errstate(all="ignore"):  # components without weight have no scale
+        return law.outward(np.stack([_quantile(weight, loc, scale, one) for one in q]))
 
 
-def _quantile(loc: np.ndarray, scale: np.ndarray, q: float) -> np.ndarray:
+def _quantile(weight, loc: np.ndarray, scale: np.ndarray, q: float) -> np.ndarray:
     """Newton's method within a bracket, which is halved where a step leaves it."""
-    low, high = (loc - 40.0 * scale).min(axis=0), (loc + 40.0 * scale).max(axis=0)
-    x = loc.mean(axis=0)
+    counts = np.broadcast_to(weight > 0.0, loc.shape)
+    low = np.where(counts, loc - 40.0 * scale, np.inf).min(axis=0)
+    high = np.where(counts, loc + 40.0 * scale, -np.inf).max(axis=0)
+    x = (weight * loc).sum(axis=0)
     for _ in range(STEPS):
         z = (x - loc) / scale
-        off = normal_cdf(z).mean(axis=0) - q
+        off = (weight * normal_cdf(z)).sum(axis=0) - q
         low, high = np.where(off < 0, x, low), np.where(off > 0, x, high)
-        density = (np.exp(-0.5 * z * z) / scale).mean(axis=0) / np.sqrt(2 * np.pi)
+        density = (weight * np.exp(-0.5 * z * z) / scale).sum(axis=0) / np.sqrt(2 * np.pi)
         step = x - off / np.maximum(density, np.finfo(float).tiny)
         new = np.where((step > low) & (step < high), step, 0.5 * (low + high))
         new = np.where(off == 0.0, x, new)
-        done = np.abs(new - x) <= 1e-14 * (np.abs(x) + scale.max(axis=0))
+        widest = np.where(counts, scale, 0.0).max(axis=0)
+        done = np.abs(new - x) <= 1e-14 * (np.abs(x) + widest)
         x = new
         if done.all():
             break

@@ -54,7 +54,7 @@ class Predictor(Elsewhere):
         Name of the observed variable whose law is known.
     law : str or None
         Its law: "normal", "lognormal", "studentt", "bernoulli", "poisson", "negative_binomial",
-        "gamma", "exponential" or "categorical".
+        "gamma", "exponential", "categorical", or "normal_mixture" of a Mondrian forest.
     chains, draws_per_chain : int
         Numbers of draws.
     classes : list or None
@@ -444,7 +444,7 @@ class Predictor(Elsewhere):
 
     def _of_rows(self, values: list[np.ndarray]) -> list[np.ndarray]:
         """Parameters of the response, aligned, the rows behind the draws."""
-        ndim = self._response["ndim"] + (self.law == "categorical")
+        ndim = self._response["ndim"] + laws.OWN_AXES.get(self.law or "", 0)
         padded = (v.reshape(len(v), *[1] * (ndim + 1 - v.ndim), *v.shape[1:]) for v in values)
         return [np.moveaxis(v, 1 + self._response["axis"], 1) for v in padded]
 
@@ -459,7 +459,7 @@ class Predictor(Elsewhere):
             if kind == "mean":
                 return mean.mean(axis=0)
             return np.sqrt(law.variance(*parameters).mean(axis=0) + mean.var(axis=0))
-        if law.location_scale is not None:
+        if law.location_scale is not None or law.components is not None:
             return np.moveaxis(laws.quantiles(law, parameters, probabilities), 0, -1)
         drawn = law.draw(rng, laws.shape_of(self._response["law"], parameters), *parameters)
         return summary(drawn, kind, probabilities)

@@ -76,6 +76,7 @@ NO_ENTRY = {
         "quoted in the message of a damaged pickle",
     ),
     "its arrays are not those of a forest": "quoted in the message of a damaged file",
+    "its arrays are not those of Mondrian trees": "the same",
     "its program has an unknown instruction": "the same",
     "… is …; …": "a reason in a refusal, which a page explains",
     "… (… is not invertible)": "the same",

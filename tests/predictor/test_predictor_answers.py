@@ -35,6 +35,24 @@ def test_mean_of_the_response_is_the_models(law):
     assert (drawn == predictor.sample_y(case.new, random_seed=1)).all()
 
 
+class _TwoNormals:
+    """Of weights 0.3 and 0.7."""
+
+    parts = np.array([[0.3, 1.0, 0.25], [0.7, -1.0, 1.0]])
+
+    def mean(self):
+        return 0.3 - 0.7
+
+    def var(self):
+        return 0.3 * 1.25 + 0.7 * 2.0 - 0.4**2
+
+    def std(self):
+        return np.sqrt(self.var())
+
+    def cdf(self, x):
+        return 0.3 * stats.norm(1, 0.5).cdf(x) + 0.7 * stats.norm(-1, 1).cdf(x)
+
+
 PARAMETERS = {
     "normal": ((1.0, 2.0), stats.norm(1, 2)),
     "lognormal": ((0.1, 0.4), stats.lognorm(0.4, scale=np.exp(0.1))),
@@ -44,6 +62,7 @@ PARAMETERS = {
     "negative_binomial": ((3.0, 0.4), stats.nbinom(3, 0.4)),
     "gamma": ((2.0, 0.7), stats.gamma(2, scale=0.7)),
     "exponential": ((0.7,), stats.expon(scale=0.7)),
+    "normal_mixture": ((_TwoNormals.parts,), _TwoNormals()),
     "categorical": (
         (np.array([0.2, 0.5, 0.3]),),
         stats.rv_discrete(values=([0, 1, 2], [0.2, 0.5, 0.3])),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_trees.predictors.evaluation import Evaluator
+from pymc_trees.predictors.laws import OWN_AXES
 from pymc_trees.predictors.program import needed
 
 
@@ -60,6 +61,7 @@ MEANS: dict[str, Callable[..., int]] = {
     "gamma": lambda w, alpha, scale: w.op("mul", alpha, scale),
     "exponential": lambda w, scale: scale,
     "categorical": lambda w, p: p,
+    "normal_mixture": lambda w, parts: parts,  # refused where trees are written
 }
 """Means of laws as instructions, those of `laws.LAWS`; of a Categorical the probabilities."""
 LOCATION = {"normal": 0, "studentt": 1}
@@ -75,7 +77,7 @@ def function_of_rows(evaluator: Evaluator, about: Mapping[str, Any], name: str) 
 def mean_of_response(evaluator: Evaluator, about: Mapping[str, Any]) -> Asked:
     """The expected response of each draw; of a Categorical the probabilities of its classes."""
     response, writer = about["response"], _Writer(about["program"])
-    ndim = response["ndim"] + (response["law"] == "categorical")
+    ndim = response["ndim"] + OWN_AXES.get(response["law"], 0)
     of, shapes = [], [one.shape[1:] for one in at_one_row(evaluator, response["of"])]
     for number, shape in zip(response["of"], shapes, strict=True):
         new = ndim - len(shape)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pymc_trees._version import __version__
-from pymc_trees.predictors.elsewhere.trees import leaves_of, levels_in, splits_of
+from pymc_trees.predictors.elsewhere.trees import check_hard, leaves_of, levels_in, splits_of
 from pymc_trees.predictors.evaluation import Evaluator
 from pymc_trees.predictors.packed import SOFT, PackedForest
 
@@ -67,6 +67,7 @@ def plain(array: np.ndarray) -> Any:
 
 
 def _forest(forest: PackedForest) -> dict[str, Any]:
+    check_hard(forest, "to_json", soft=True)
     links, arrays = forest.links, forest.arrays
     total, is_split = len(arrays["rules"]), arrays["rules"] > 0
     column, right = np.full(total, -1), np.full(total, -1)

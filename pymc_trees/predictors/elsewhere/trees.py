@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_trees.core.columns.cells import LEFT, SET
 from pymc_trees.predictors.hard import hashed_sides
-from pymc_trees.predictors.packed import LINEAR, SOFT, PackedForest
+from pymc_trees.predictors.packed import CONSTANT, LINEAR, SOFT, PackedForest
 
 
 class Splits(NamedTuple):
@@ -69,10 +69,11 @@ def leaves_of(forest: PackedForest) -> Leaves:
     return Leaves(dense, columns, scale[columns], bool(slopes[1] != 0.0))
 
 
-def check_hard(forest: PackedForest, what: str) -> None:
-    """Raise an error for soft trees."""
-    if forest.kind == SOFT:
-        raise ValueError(
-            f"{what}: {forest.about['name']} has soft trees, in which a row goes both ways at each "
-            "split. Use to_json(), or save() and load()."
-        )
+def check_hard(forest, what: str, soft: bool = False) -> None:
+    """Raise an error for trees of other kinds; soft ones may be allowed."""
+    if forest.kind in (CONSTANT, LINEAR) or (soft and forest.kind == SOFT):
+        return
+    trees = "soft trees, in which a row goes both ways at each split"
+    if forest.kind != SOFT:
+        trees = "Mondrian trees, which a row may leave at any node"
+    raise ValueError(f"{what}: {forest.about['name']} has {trees}. Use save() and load() instead.")

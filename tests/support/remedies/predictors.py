@@ -38,6 +38,16 @@ def _saved_and_opened():
         return pmt.open(pmt.save(case.idata, f"{folder}/fit.nc"), case.model)
 
 
+def _loaded(predictor):
+    with tempfile.TemporaryDirectory() as folder:
+        return pmt.load(predictor.save(f"{folder}/fit.pmt"))
+
+
+def _mondrian():
+    forest = pmt.MondrianForestRegressor(n_estimators=2, random_state=1, progressbar=False)
+    return forest.fit(models.X[:, :1], models.Y).predictor()
+
+
 def _soft_tree():
     with pm.Model() as model:
         f = pmt.SoftDecisionTree("f", pmt.Data("X", models.X), models.Y)
@@ -139,9 +149,14 @@ PREDICTORS = [
         lambda: made(_other)().function(ROWS, lambda f: f),
     ),
     remedy(
-        "has soft trees, in which a row goes both ways at each split. Use to_json()",
+        "has …. Use save() and load() instead.",
         lambda: made(models.soft)().to_onnx(),
-        lambda: made(models.soft)().predict(models.new_array(3, missing=False)),
+        lambda: _loaded(made(models.soft)()).predict(models.new_array(3, missing=False)),
+    ),
+    remedy(
+        "X has missing cells, which Mondrian forests do not take: impute them first",
+        lambda: _mondrian().predict([[None]]),
+        lambda: _mondrian().predict([[0.5]]),
     ),
     remedy(
         "has no new observations. Give of='mean', or a function among",
