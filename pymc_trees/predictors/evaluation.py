@@ -101,7 +101,19 @@ class Evaluator:
         self, X, results: Sequence[int], n_jobs: int, progressbar: bool
     ) -> Iterator[list[np.ndarray]]:
         """Values of instructions at some rows of users at a time, (draws, ...)."""
-        tables, data, n = read_rows(X, self.tables, self.data)
+        tables, data, _ = read_rows(X, self.tables, self.data)
+        yield from self.at_encoded(tables, data, results, n_jobs, progressbar)
+
+    def at_encoded(
+        self,
+        tables: list[np.ndarray],
+        data: list[np.ndarray],
+        results: Sequence[int],
+        n_jobs: int,
+        progressbar: bool,
+    ) -> Iterator[list[np.ndarray]]:
+        """The same at rows that are read."""
+        n = len(tables[0])
         jobs = (cpu_count() or 1) if n_jobs == -1 else check_number("n_jobs", n_jobs, 1)
         width = max(1, BLOCK // (self.n_draws * self._outputs(results) * jobs))
         width = min(width, max(1, -(-n // jobs)))

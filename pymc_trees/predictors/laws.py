@@ -4,6 +4,7 @@ Parameters are arrays (D or 1, ...) that broadcast, in the order of PyTensor's r
 posterior predictive distribution is a mixture of D laws with equal weights.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -29,12 +30,19 @@ class Law(NamedTuple):
     """That function."""
     components: Callable | None = None
     """Weight, mean and sd of the normals of a mixture, these on the last axis."""
+    survival: Callable | None = None
+    """Probability above a number, of this and the parameters."""
 
 
 def _categories(rng, shape, p):
     below = np.cumsum(p, axis=-1)
     u = rng.random(shape)[..., None] * below[..., -1:]
     return np.minimum((u >= below).sum(axis=-1), p.shape[-1] - 1)
+
+
+def _gamma(x):
+    """The gamma function."""
+    return np.vectorize(math.gamma, otypes=[float])(x)
 
 
 def _mixture_variance(parts):
@@ -64,6 +72,7 @@ LAWS: dict[str, Law] = {
         lambda mu, sigma: _same((mu, sigma), sigma**2),
         lambda rng, shape, mu, sigma: rng.normal(mu, sigma, shape),
         lambda mu, sigma: (mu, sigma),
+        survival=lambda y, mu, sigma: normal_cdf((mu - y) / sigma),
     ),
     "lognormal": Law(
         lambda mu, sigma: np.exp(mu + sigma**2 / 2),
@@ -71,6 +80,7 @@ LAWS: dict[str, Law] = {
         lambda rng, shape, mu, sigma: rng.lognormal(mu, sigma, shape),
         lambda mu, sigma: (mu, sigma),
         np.exp,
+        survival=lambda y, mu, sigma: normal_cdf((mu - np.log(np.maximum(y, 0.0))) / sigma),
     ),
     "studentt": Law(
         lambda nu, mu, sigma: _same((nu, mu, sigma), mu),
@@ -101,6 +111,13 @@ LAWS: dict[str, Law] = {
         lambda scale: scale,
         lambda scale: scale**2,
         lambda rng, shape, scale: rng.exponential(scale, shape),
+        survival=lambda y, scale: np.exp(-np.maximum(y, 0.0) / scale),
+    ),
+    "weibull": Law(
+        lambda alpha, beta: beta * _gamma(1.0 + 1.0 / alpha),
+        lambda alpha, beta: beta**2 * (_gamma(1.0 + 2.0 / alpha) - _gamma(1.0 + 1.0 / alpha) ** 2),
+        lambda rng, shape, alpha, beta: beta * rng.weibull(alpha, shape),
+        survival=lambda y, alpha, beta: np.exp(-((np.maximum(y, 0.0) / beta) ** alpha)),
     ),
     "normal_mixture": Law(
         lambda parts: (parts[..., 0] * parts[..., 1]).sum(axis=-1),

@@ -11,6 +11,7 @@ import numpy as np
 from pymc_trees._version import __version__
 from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.predictors import file, laws
+from pymc_trees.predictors.curves import Curves
 from pymc_trees.predictors.elsewhere.methods import Elsewhere
 from pymc_trees.predictors.evaluation import Evaluator, under
 from pymc_trees.predictors.summaries import KINDS, probabilities_of, summary
@@ -29,7 +30,7 @@ class Output(NamedTuple):
     """Names of the axes, that of the rows too."""
 
 
-class Predictor(Elsewhere):
+class Predictor(Elsewhere, Curves):
     """A fitted model of trees that predicts without its training data, PyMC or a compiler.
 
     Made by `predictor` from draws and their model, by ``.predictor()`` of an estimator, or read by
@@ -54,7 +55,7 @@ class Predictor(Elsewhere):
         Name of the observed variable whose law is known.
     law : str or None
         Its law: "normal", "lognormal", "studentt", "bernoulli", "poisson", "negative_binomial",
-        "gamma", "exponential", "categorical", or "normal_mixture" of a Mondrian forest.
+        "gamma", "exponential", "weibull", "categorical", or "normal_mixture" of a Mondrian forest.
     chains, draws_per_chain : int
         Numbers of draws.
     classes : list or None

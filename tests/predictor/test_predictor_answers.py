@@ -62,6 +62,7 @@ PARAMETERS = {
     "negative_binomial": ((3.0, 0.4), stats.nbinom(3, 0.4)),
     "gamma": ((2.0, 0.7), stats.gamma(2, scale=0.7)),
     "exponential": ((0.7,), stats.expon(scale=0.7)),
+    "weibull": ((1.7, 2.5), stats.weibull_min(1.7, scale=2.5)),
     "normal_mixture": ((_TwoNormals.parts,), _TwoNormals()),
     "categorical": (
         (np.array([0.2, 0.5, 0.3]),),

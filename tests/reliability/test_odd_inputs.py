@@ -69,6 +69,7 @@ TABLE = {
     "predictor": predictors.PREDICTOR,
     "Predictor": predictors.OF_PREDICTOR,
     "elsewhere": predictors.ELSEWHERE,
+    "curves of a predictor": predictors.OF_TIMES,
     "load": predictors.LOAD,
     "open": predictors.OPEN,
     "comparisons": answers.COMPARISONS,

@@ -25,6 +25,9 @@ from pymc_trees.posterior.reading.whole import opened
 from pymc_trees.predictors.evaluation import Evaluator
 from pymc_trees.predictors.predictor import Predictor
 
+MOST_TIMES = 200
+"""Distinct values of a first column "time" up to which they are taken for a grid of times."""
+
 
 def predictor(
     idata,
@@ -51,7 +54,8 @@ def predictor(
     response : str, optional
         The observed variable whose law is read. Default: the only one, where its distribution is a
         Normal, LogNormal, StudentT, Bernoulli, Poisson, NegativeBinomial, Gamma, Exponential,
-        Categorical, OrderedLogistic or OrderedProbit whose parameters are known at other rows.
+        Weibull, Categorical, OrderedLogistic or OrderedProbit, possibly in `pymc.Censored`, whose
+        parameters are known at other rows.
 
     Returns
     -------
@@ -344,7 +348,20 @@ class _Maker:
             ndim = self.response["ndim"] + (self.response["law"] == "categorical")
             axes, _ = shapes(self.response["of"], ndim)
             self.response["axis"] = axes[0]
+            grid = self._grid(tables, beside)
+            if grid is not None:
+                self.response["grid"] = grid
         return Predictor(facts, arrays)
+
+    def _grid(self, tables: list[int], beside: list[int]) -> list[float] | None:
+        """Times of the long form: of a Bernoulli whose first column is called so."""
+        if len(tables) != 1 or beside or (self.response or {}).get("law") != "bernoulli":
+            return None
+        source = self.sources[tables[0]]
+        if source.names is None or source.names[0] != "time":
+            return None
+        times = np.unique(np.asarray(source.values)[:, 0])
+        return times.tolist() if len(times) <= MOST_TIMES else None
 
     def _shapes(self, evaluator: Evaluator, tables: list[int], beside: list[int]):
         """A function of instructions: which axes are that of the rows, and how many there are."""

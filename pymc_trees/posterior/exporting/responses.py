@@ -5,7 +5,6 @@ from typing import NamedTuple
 import pymc as pm
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random import basic as random
-from pytensor.tensor.random.op import RandomVariable
 
 FAMILIES: dict[type, str] = {
     random.NormalRV: "normal",
@@ -17,6 +16,7 @@ FAMILIES: dict[type, str] = {
     random.GammaRV: "gamma",
     random.ExponentialRV: "exponential",
     random.CategoricalRV: "categorical",
+    pm.Weibull.rv_type: "weibull",
 }
 
 
@@ -54,7 +54,9 @@ def response_of(model: pm.Model, name: str | None) -> Response:
         raise NoLawError(f"the model observes {list(observed)}; response= chooses one")
     name = next(iter(observed)) if name is None else name
     rv = observed[name]
+    if rv.owner and isinstance(rv.owner.op, pm.Censored.rv_type):  # the law of the whole time
+        rv = rv.owner.op.dist_params(rv.owner)[0]
     op = rv.owner.op if rv.owner else None
-    if type(op) not in FAMILIES or not isinstance(op, RandomVariable):
+    if op is None or type(op) not in FAMILIES:
         raise NoLawError(f"{name} has a distribution that a predictor does not know")
     return Response(name, FAMILIES[type(op)], list(op.dist_params(rv.owner)), rv.ndim)

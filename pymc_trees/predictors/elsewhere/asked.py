@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_trees.predictors.elsewhere.tensors import NotCarriedError
 from pymc_trees.predictors.evaluation import Evaluator
 from pymc_trees.predictors.laws import OWN_AXES
 from pymc_trees.predictors.program import needed
@@ -53,6 +54,10 @@ def _negative_binomial(w: _Writer, n: int, p: int) -> int:
     return w.op("true_div", w.op("mul", n, w.op("sub", w.number(1.0), p)), p)
 
 
+def _weibull(w: _Writer, alpha: int, beta: int) -> int:
+    raise NotCarriedError("the mean of a Weibull")
+
+
 MEANS: dict[str, Callable[..., int]] = {
     "lognormal": _lognormal,
     "bernoulli": lambda w, p: p,
@@ -62,6 +67,7 @@ MEANS: dict[str, Callable[..., int]] = {
     "exponential": lambda w, scale: scale,
     "categorical": lambda w, p: p,
     "normal_mixture": lambda w, parts: parts,  # refused where trees are written
+    "weibull": _weibull,
 }
 """Means of laws as instructions, those of `laws.LAWS`; of a Categorical the probabilities."""
 LOCATION = {"normal": 0, "studentt": 1}

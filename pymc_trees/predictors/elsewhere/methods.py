@@ -203,8 +203,8 @@ class Elsewhere:
         most = check_number("max_bytes", max_bytes, 1)
         fewer = self._fewer(draws)
         names = sql.columns_of(fewer._evaluator, columns, name)
-        function = fewer._function_elsewhere(of, "to_sql")
         try:
+            function = fewer._function_elsewhere(of, "to_sql")
             query = sql.Query(fewer._evaluator, fewer._arrays, function, words, names, most)
             return sql.text_of(query, [table] if isinstance(table, str) else table, name)
         except NotCarriedError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import pymc_trees as pmt
+from pymc_trees import survival
 from support import predictor_models as models
 from support.odd.table import Odd
 
@@ -33,6 +34,28 @@ def of_expressions():
 def of_counts():
     """Its predictor."""
     return pmt.predictor(counts().idata, counts().model)
+
+
+@cache
+def times():
+    """A model of times."""
+    return models.drawn(
+        survival.accelerated_failure_time(models.X, np.exp(models.Y), np.ones(models.N), m=3), None
+    )
+
+
+@cache
+def of_times():
+    """Its predictor."""
+    return pmt.predictor(times().idata, times().model)
+
+
+@cache
+def of_hazards():
+    """A predictor of events on the long form of an array of two columns."""
+    X, time = models.X[:, 1:], np.exp(models.Y)
+    case = models.drawn(survival.discrete_time(X, time, np.ones(models.N), times=4, m=3), None)
+    return pmt.predictor(case.idata, case.model)
 
 
 def made(case=expressions, **given):
@@ -124,6 +147,20 @@ ELSEWHERE = {
     "columns in one text": Odd(query(columns="abc"), "columns"),
     "a column of this name": Odd(query(name="B"), "name"),
     "a query of y": Odd(query(of="y"), "of"),
+}
+OF_TIMES = {
+    "no times": Odd(lambda: of_times().survival(models.X), "times"),
+    "times that go back": Odd(lambda: of_times().survival(models.X, [1.0, 0.5]), "times"),
+    "times of text": Odd(lambda: of_times().survival(models.X, ["soon"]), "soon"),
+    "kind unknown": Odd(lambda: of_times().survival(models.X, [1.0], "median"), "kind"),
+    "no grid": Odd(lambda: of_hazards().survival(models.X[:, 1:]), "grid"),
+    "an infinite grid": Odd(
+        lambda: of_hazards().survival(models.X[:, 1:], grid=[1.0, np.inf]), "grid"
+    ),
+    "curves of counts": Odd(lambda: of_counts().survival(models.X, [1.0]), "survival"),
+    "before all times": Odd(
+        lambda: of_times().survival(models.X, [-1.0, 0.0]), holds=lambda S: (S == 1.0).all()
+    ),
 }
 OPEN = {
     "no file": Odd(lambda: pmt.open("nothing.nc"), FileNotFoundError("nothing.nc")),

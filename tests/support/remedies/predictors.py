@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 import pymc_trees as pmt
+from pymc_trees import survival
 from support import predictor_models as models
 from support.odd import predictors as odd
 from support.odd.predictors import asked, loaded, made, of_expressions, whole
@@ -152,6 +153,26 @@ PREDICTORS = [
         "has …. Use save() and load() instead.",
         lambda: made(models.soft)().to_onnx(),
         lambda: _loaded(made(models.soft)()).predict(models.new_array(3, missing=False)),
+    ),
+    remedy(
+        "of which survival curves are not known here. Use survival.survival_function",
+        lambda: odd.of_counts().survival(ROWS, [1.0]),
+        lambda: survival.survival_function(odd.times().idata, odd.times().model, ROWS, [0.5]),
+    ),
+    remedy(
+        "Give grid=, the values of the column of times, which is the first",
+        lambda: odd.of_hazards().survival(ROWS[:, 1:]),
+        lambda: odd.of_hazards().survival(ROWS[:, 1:], grid=[1.0, 2.0]),
+    ),
+    remedy(
+        "times=None: give the times of the curves",
+        odd.OF_TIMES["no times"],
+        lambda: odd.of_times().survival(ROWS, [0.5, 1.0]),
+    ),
+    remedy(
+        "…: give at least one, in increasing order",
+        odd.OF_TIMES["times that go back"],
+        lambda: odd.of_times().survival(ROWS, [0.5, 1.0]),
     ),
     remedy(
         "X has missing cells, which Mondrian forests do not take: impute them first",
