@@ -38,8 +38,8 @@ def results(made, given):
 
 def cells(one, given):
     """What an input is fed."""
-    table, _, column = one.name.partition(".")
     if isinstance(given, dict):
+        table, _, column = one.name.partition(".")
         found = given[table if column else one.name]
         found = found[column] if column else found
     else:
@@ -160,6 +160,18 @@ def test_sets_of_many_levels():
     session = runtime.InferenceSession(model.SerializeToString())
     [found] = session.run(None, {"X": codes[None]})
     np.testing.assert_allclose(found[0], expected, **EXACT)
+
+
+def test_names_of_columns_are_not_taken():
+    """By outputs, nodes and constants of the graph."""
+    frame = models.FRAME[["a", "b", "town"]].set_axis(["mean", "c0", "v0_0"], axis=1)
+    new = models.new_frame()[["a", "b", "town"]].set_axis(["mean", "c0", "v0_0"], axis=1)
+    case = models.forest(frame, new)
+    predictor = pmt.predictor(case.idata, case.model)
+    made = predictor.to_onnx()
+    assert [one.name for one in made.graph.input] == ["X.mean", "c0", "v0_0"]
+    found = results(made, new.rename(columns={"mean": "X.mean"}))
+    np.testing.assert_allclose(found["mean"], predictor.predict(new), **EXACT)
 
 
 def test_what_is_refused(monkeypatch):

@@ -65,8 +65,9 @@ class Elsewhere:
         -----
         A table of numbers is one input (n, p) of float64, named after the table. A table that has
         levels is an input (n, 1) for each column, named after the column: text where levels are
-        text, otherwise float64. Missing cells are NaN, and empty text or an unknown level. Data
-        beside X are inputs of their names. ONNX Runtime has the operators from version 1.20 on.
+        text, otherwise float64; with several tables, or where a column is called "mean", its name
+        is "X.mean". Missing cells are NaN, of text an unknown level. Data beside X are inputs of
+        their names. ONNX Runtime has the operators from version 1.20 on.
 
         Examples
         --------

@@ -14,6 +14,7 @@ from pymc_trees.predictors.elsewhere.tensors import ROWS, Graph, NotCarriedError
 from pymc_trees.predictors.elsewhere.trees import check_hard
 from pymc_trees.predictors.evaluation import Evaluator
 from pymc_trees.predictors.inputs import Data
+from pymc_trees.predictors.summaries import KINDS_OF_DRAWS
 
 OPERATORS, TREES, IR = 17, 5, 10
 """Versions of the operators, of those for trees, and of the format."""
@@ -61,7 +62,8 @@ class Inputs:
     """Tables and data beside them, as inputs of a graph.
 
     A table of numbers is one input, (rows, columns); one with levels has an input for each column,
-    (rows, 1): float64, or text where levels are text.
+    (rows, 1): float64, or text where levels are text. A column that is called as an output is has
+    the name of its table before it.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ class Inputs:
 
     def _column(self, table: str, schema: Schema, j: int) -> Tensor:
         name = str(j) if schema.names is None else schema.names[j]
-        if self._several or schema.names is None:
+        if self._several or schema.names is None or name in KINDS_OF_DRAWS:
             name = f"{table}.{name}"
         levels = schema.levels[j]
         if levels is None:
@@ -118,10 +120,11 @@ class Inputs:
         kind = np.dtype(data.dtype).kind
         dtype = np.dtype(bool if kind == "b" else np.int64 if kind in "iu" else np.float64)
         shape = tuple(ROWS if n < 0 else n for n in data.shape)
+        name = f"data.{data.name}" if data.name in KINDS_OF_DRAWS else data.name
         if data.levels is not None and all(isinstance(one, str) for one in data.levels):
-            found = self._coded(data.name, data.levels, shape, np.int64, 2**31)
+            found = self._coded(name, data.levels, shape, np.int64, 2**31)
             return found.astype(dtype)
-        return self._input(data.name, shape, dtype)
+        return self._input(name, shape, dtype)
 
     def _coded(self, name, levels, shape, dtype, default) -> Tensor:
         """Codes of levels."""

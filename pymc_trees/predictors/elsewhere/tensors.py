@@ -14,6 +14,8 @@ ROWS = -1
 """Length of the axis of the rows in a shape."""
 TYPES = {"bool": 9, "int64": 7, "float32": 1, "float64": 11, "float16": 10}
 """Numbers of ONNX for types."""
+OWN = "pymc_trees/"
+"""What names begin with that are not those of columns."""
 AGGREGATE_INPUT = {"ReduceSum"}
 """Reductions that take their axes as an input in the operators of version 17."""
 
@@ -39,7 +41,7 @@ class Graph:
 
     def node(self, op: str, inputs: Sequence[str], outputs: int = 1, domain: str = "", **settings):
         """Add a node; returns the names of its outputs."""
-        names = [f"v{len(self.nodes)}_{k}" for k in range(outputs)]
+        names = [f"{OWN}v{len(self.nodes)}_{k}" for k in range(outputs)]
         make = self.onnx.helper.make_node
         self.nodes.append(make(op, list(inputs), names, domain=domain, **settings))
         return names
@@ -49,7 +51,7 @@ class Graph:
         array = widened(np.asarray(value))
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
-            self._known[key] = f"c{len(self.constants)}"
+            self._known[key] = f"{OWN}c{len(self.constants)}"
             self.constants.append(self.tensor(array, self._known[key]))
         return self._known[key]
 
