@@ -91,6 +91,7 @@ _HOMES = {
     "summarise_function": "posterior.convergence",
     "survival": "survival",
     "tree_text": "posterior.tree_text",
+    "update": "inference.chains.update",
     "vi_to_kulprit": "posterior.importance.submodels",
     "sobol_indices": "posterior.explain.variance",
     "to_shap": "posterior.explain.shapley",

@@ -44,6 +44,7 @@ class Effects(BARTEstimator):
     forests: str
     treatment: str | None
     _not_recorded = (EFFECT,)
+    _predicts_alone = False
 
     @property
     def propensity_(self) -> np.ndarray:
@@ -63,7 +64,7 @@ class Effects(BARTEstimator):
         xarray.DataArray
             In the units of y, with the dimensions chain, draw and row.
         """
-        return self._effects(np.arange(len(self._training[0].values)), contrast)
+        return self._effects(np.arange(len(self._training_rows()[0].values)), contrast)
 
     def sate(self, contrast=(0.0, 1.0)) -> xr.DataArray:
         """Average effect in the sample: the mean of `unit_effects` over all rows.
@@ -78,7 +79,8 @@ class Effects(BARTEstimator):
         xarray.DataArray
             With the dimensions chain and draw.
         """
-        return self._mean_effect(np.arange(len(self._training[0].values)), contrast).rename("sate")
+        n = len(self._training_rows()[0].values)
+        return self._mean_effect(np.arange(n), contrast).rename("sate")
 
     def satt(self) -> xr.DataArray:
         """Average effect on the treated of the sample: the mean over rows with z = 1.
@@ -116,7 +118,7 @@ class Effects(BARTEstimator):
         X = checked_X(self, X, reset=False)
         if self.forests == "two":
             return self._scaled(self._f_at("tau", self._function("tau").rows(X)), contrast)
-        encoded = encode(X, self._training[0].schema)
+        encoded = encode(X, self._training_rows()[0].schema)
         return self._differences(encoded, self._propensity_at(X, propensity), contrast)
 
     def _effects(self, which, contrast) -> xr.DataArray:
@@ -124,7 +126,7 @@ class Effects(BARTEstimator):
         if self.forests == "two":
             effects = self._scaled(self._at_training_rows("tau", which), contrast)
         else:
-            inputs, propensity = self._training[0].values, self._rows.propensity
+            inputs, propensity = self._training_rows()[0].values, self._rows.propensity
             effects = self._differences(inputs[which], propensity[which], contrast)
         return effects.assign_coords(row=which)
 
@@ -184,7 +186,7 @@ class Effects(BARTEstimator):
     @property
     def _rows(self) -> Rows:
         """What was fitted, as the models take it."""
-        known = self._training[1]
+        known = self._training_rows()[1]
         binary = self.treatment != "dose" and is_binary(known["z"])
         treatment = Treatment(known["z"], binary)
         groups = getattr(self, "groups_", None)

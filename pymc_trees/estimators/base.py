@@ -23,8 +23,9 @@ from pymc_trees.posterior.draws import SAMPLE, model_of
 from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
 from pymc_trees.posterior.exporting.responses import Response
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.saving import save
+from pymc_trees.posterior.saving import save, without_rows
 from pymc_trees.predictors.columns import Schema
+from pymc_trees.predictors.load import content_of, from_content
 from pymc_trees.predictors.predictor import Predictor
 from pymc_trees.progress import can_draw
 
@@ -37,23 +38,40 @@ FITTED = {"classes_", "groups_", "n_features_in_", "feature_names_in_"}
 """Attributes that `fit` sets in addition to the draws."""
 TRAINING = "training"
 """Group of the rows that were fitted."""
+ALONE = "predictor"
+"""Group of a predictor, where the rows are left out."""
 
 
-def write_file(estimator, path) -> None:
-    """The settings, the training rows and the draws of a fitted estimator, whole or not at all."""
-    table, arrays = estimator._training
-    rows: dict[str, Any] = {name: ("row", row) for name, row in arrays.items()}
-    rows["X"] = (("row", "column"), table.values)
+def write_file(estimator, path, training_data: bool = True) -> None:
+    """The settings, the training rows and the draws of a fitted estimator, whole or not at all.
+
+    Without the rows there is a predictor in their place.
+    """
     about = {
         "class": type(estimator).__name__,
         "settings": _plain(estimator.get_params(deep=False)),
-        "columns": _columns(table.schema),
+        "columns": _columns(estimator._training[0].schema) if estimator._training else None,
         "fitted": {
             name: _listed(getattr(estimator, name)) for name in FITTED & vars(estimator).keys()
         },
     }
     tree = estimator.idata_.copy()
-    tree[TRAINING] = xr.DataTree(xr.Dataset(rows))
+    if training_data and estimator._training:
+        table, arrays = estimator._training
+        rows: dict[str, Any] = {name: ("row", row) for name, row in arrays.items()}
+        rows["X"] = (("row", "column"), table.values)
+        tree[TRAINING] = xr.DataTree(xr.Dataset(rows))
+    else:
+        if not estimator._predicts_alone:
+            raise ValueError(
+                f"training_data=False: a {type(estimator).__name__} computes its effects from the "
+                "training rows. Leave training_data out, or save what predicts alone, with "
+                ".predictor().save(path)."
+            )
+        tree = without_rows(tree)
+        about["known"] = estimator._known_of_rows()
+        content = np.frombuffer(content_of(estimator.predictor()), np.uint8)
+        tree[ALONE] = xr.DataTree(xr.Dataset({"content": ("byte", content)}))
     tree.attrs[ABOUT] = json.dumps(about)
     save(tree, path)
 
@@ -68,14 +86,20 @@ def read_file(cls, path):
     if about["class"] != cls.__name__:
         raise ValueError(f"{path} holds a {about['class']}: read it with {about['class']}.load.")
     estimator = cls(**about["settings"])
-    rows = tree[TRAINING].to_dataset()
-    arrays = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
-    training = (Table(rows["X"].to_numpy(), _schema(about["columns"])), arrays)
+    training = None
+    if TRAINING in tree.children:
+        rows = tree[TRAINING].to_dataset()
+        arrays = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
+        training = (Table(rows["X"].to_numpy(), _schema(about["columns"])), arrays)
+        del tree[TRAINING]
+    else:
+        content = tree[ALONE]["content"].to_numpy().tobytes()
+        estimator._alone, estimator._known = from_content(content), about["known"]
+        del tree[ALONE]
     for name, value in about["fitted"].items():
         setattr(estimator, name, np.array(value) if isinstance(value, list) else value)
     if "feature_names_in_" in about["fitted"]:
         estimator.feature_names_in_ = estimator.feature_names_in_.astype(object)
-    del tree[TRAINING]
     estimator._training, estimator.idata_, estimator._kept = training, tree, {}
     return estimator
 
@@ -135,8 +159,14 @@ class BARTEstimator(BaseEstimator):
     """
 
     idata_: Any
-    _training: tuple[Table, dict[str, np.ndarray]]
-    """The training table, and arrays with an entry for each of its rows."""
+    _training: tuple[Table, dict[str, np.ndarray]] | None
+    """The training table, and arrays with an entry for each row; None where they were left out."""
+    _alone: Predictor
+    """What predicts without them."""
+    _known: dict[str, Any]
+    """Numbers that were computed from them."""
+    _predicts_alone = True
+    """Whether all answers but ``model_`` come without the training rows."""
     _not_recorded: tuple[str, ...] = ()
     """Deterministics that are computed from the other draws when needed."""
 
@@ -161,7 +191,7 @@ class BARTEstimator(BaseEstimator):
         """Build the model, sample it, and keep both."""
         table = read(X, self.split_rules)
         self._training = (table, {name: row for name, row in rows.items() if row is not None})
-        model = self._declare(*self._training)
+        model = self._declare(*self._training_rows())
         left_out = self._left_out(model)
         recorded = [v.name for v in model.unobserved_RVs if v.name not in left_out]
         quiet = logging.getLogger("pymc.sampling.mcmc")
@@ -200,7 +230,7 @@ class BARTEstimator(BaseEstimator):
         sizes = self.idata_["posterior"].sizes
         if sizes["chain"] < 2 or sizes["draw"] < 4:
             return
-        last = len(self._training[0].values) - 1
+        last = len(self._training_rows()[0].values) - 1
         f = self._watched(np.unique(np.linspace(0, last, LOOKED_AT).astype(int)))
         worst = float(az.rhat(f.to_dataset(name="f"))["f"].max())
         if worst > R_HAT:
@@ -219,8 +249,22 @@ class BARTEstimator(BaseEstimator):
         """PyMC model that was sampled."""
         check_is_fitted(self, "idata_")
         if "model" not in self._kept:
-            self._kept["model"] = self._declare(*self._training)
+            self._kept["model"] = self._declare(*self._training_rows())
         return self._kept["model"]
+
+    def _training_rows(self) -> tuple[Table, dict[str, np.ndarray]]:
+        """The training table and arrays, or an error where they were left out."""
+        if self._training is None:
+            raise ValueError(
+                f"The training rows of this {type(self).__name__} were left out when it was saved "
+                "(training_data=False), and its PyMC model needs them. Use its predictions, or "
+                "read a file that has them."
+            )
+        return self._training
+
+    def _known_of_rows(self) -> dict[str, Any]:
+        """Numbers computed from the training rows that predictions need."""
+        return {}
 
     def _function(self, name: str) -> Function:
         """A function of the model, compiled once."""
@@ -255,6 +299,8 @@ class BARTEstimator(BaseEstimator):
             Its `predict` gives the posterior mean of y, or the class.
         """
         check_is_fitted(self, "idata_")
+        if self._training is None:
+            return self._alone if draws is None else self._alone.thinned(draws)
         model = model_of(self.model_)
         law = self._law(model)
         if law is None:
@@ -281,7 +327,7 @@ class BARTEstimator(BaseEstimator):
         for values in made.blocks(X, names, n_jobs=n_jobs, progressbar=self.progressbar):
             yield [np.moveaxis(one, 1, -1) for one in values]
 
-    def save(self, path) -> None:
+    def save(self, path, *, training_data: bool = True) -> None:
         """Write the fitted estimator to a netCDF file, whole or not at all.
 
         The settings, the training rows and the draws; the file opens with
@@ -291,9 +337,12 @@ class BARTEstimator(BaseEstimator):
         ----------
         path : str or path
             File, replaced where it exists.
+        training_data : bool, default True
+            Whether to write the training rows. Without them the file holds draws of the trees and
+            the parameters, and a `Predictor`: all predictions work, and ``model_`` does not.
         """
         check_is_fitted(self, "idata_")
-        write_file(self, path)
+        write_file(self, path, training_data)
 
     @classmethod
     def load(cls, path):

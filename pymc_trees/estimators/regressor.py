@@ -348,8 +348,13 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     def _least_noise(self) -> float:
         """That of the rounding of y."""
+        if self._training is None:
+            return float(self._known["least_noise"])
         table, rows = self._training
         return least_noise(rows["y"], residual_sd(table, rows["y"]))
+
+    def _known_of_rows(self):
+        return {"least_noise": float(self._least_noise())}
 
     def _law(self, model):
         f = model["f"]

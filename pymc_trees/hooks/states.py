@@ -30,6 +30,8 @@ from pymc_trees.inference.chains.states import (
     state_of,
     states_only,
 )
+from pymc_trees.posterior.declarations import GROUP as FORESTS
+from pymc_trees.posterior.declarations import declared_group
 from pymc_trees.step_methods.sweep import SweepStep
 
 # ----------------- States of step methods, stored with the draws of models with trees for `resume`
@@ -83,6 +85,9 @@ def _add_states(original, *args, **kwargs):
             return states
     result = original(*args, **kwargs)
     if isinstance(result, xr.DataTree):
+        declared = None if model is None else declared_group(model)
+        if declared is not None:
+            result[FORESTS] = xr.DataTree(declared)
         add_states(result, traces, tune, discards, model)
     return result
 

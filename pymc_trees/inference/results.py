@@ -14,6 +14,7 @@ from pymc.backends.arviz import (
 
 from pymc_trees._version import __version__
 from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.posterior.declarations import GROUP, declared_group
 
 
 def record_points(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, np.ndarray]:
@@ -60,6 +61,9 @@ def data_tree(model: pm.Model, groups: dict, started: float, **attributes) -> xr
     idata = arviz_base.from_dict(
         {name: group for name, group in groups.items() if group}, coords=coords, dims=dims
     )
+    declared = declared_group(model)
+    if declared is not None:
+        idata[GROUP] = xr.DataTree(declared)
     idata.attrs.update(
         inference_library="pymc_trees",
         inference_library_version=__version__,

@@ -7,8 +7,9 @@ the trees, columns by name), on which the answers rest, a question in each file:
 (shares of columns: Shapley values, Sobol indices, H statistics), `inclusion` (splits counted by
 column), `importance` (what is lost without a column), `tree_text` and `topologies` (trees in words,
 and which are probable), `convergence` (whether chains agree about f). `new_groups` completes draws
-of group effects for groups that were not seen; `saving` writes draws to a file, and `opening` reads
-them; `exporting` makes predictors of them, which need no PyMC.
+of group effects for groups that were not seen; `declarations` keeps with the draws what forests
+were declared with; `saving` writes draws to a file, and `opening` reads them; `exporting` makes
+predictors of them, which need no PyMC.
 
 May import: `core`, `predictors`, `distributions`, `targets`; xarray, ArviZ, PyMC.
 """

@@ -1,8 +1,11 @@
 """Draws of a model: as users have them, whether they can predict, fewer of them, work on each."""
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
+from time import perf_counter
 
 import joblib
 import numpy as np
@@ -58,9 +61,13 @@ class StoredDraws:
     """
 
     def __init__(self, array: xr.DataArray):
-        whole = array.nbytes <= HELD
+        whole, self._name = array.nbytes <= HELD, str(array.name)
+        self._is_whole = whole
         if whole:  # before it is transposed: xarray would read a transposed one, and not keep it
+            begin, is_kept = perf_counter(), array.chunks is None
             array = array.copy(deep=False, data=array.values)
+            if not is_kept:
+                warn_of_reading(self._name, perf_counter() - begin)
         self._array = array.transpose(*SAMPLE, ...)
         self.shape: tuple[int, ...] = self._array.shape
         each = max(1, array.nbytes // max(1, int(np.prod(self.shape[:2]))))
@@ -82,7 +89,29 @@ class StoredDraws:
         return held[within]
 
     def _read(self, chain: int, start: int) -> np.ndarray:
-        return self._array[chain, start : start + self._width].to_numpy()
+        begin = perf_counter()
+        block = self._array[chain, start : start + self._width].to_numpy()
+        if not self._is_whole:
+            warn_of_reading(self._name, perf_counter() - begin)
+        return block
+
+
+SLOW = 0.5
+"""Seconds of reading draws, again in each call, from which there is a warning."""
+_slow: set[str] = set()
+"""Variables of which there was one."""
+
+
+def warn_of_reading(name: str, seconds: float) -> None:
+    """Warn, once for each variable, that draws are read in every call, and that this is slow."""
+    if seconds < SLOW or name in _slow:
+        return
+    _slow.add(name)
+    warnings.warn(
+        f"The draws of {name} are read lazily, anew in each call, which took {seconds:.1f} s. Read "
+        "them once, with pymc_trees.open(path), or with idata.load() where they fit in memory.",
+        skip_file_prefixes=(str(Path(__file__).parents[1]),),
+    )
 
 
 # ------------------------------------------------------- Whether draws hold the forests of a model

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from pymc_trees.posterior.declarations import declarations_in
 from pymc_trees.predictors.file import check_path, write
 
 PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
@@ -13,7 +14,13 @@ SMALL = 1000
 """Bytes up to which arrays are not compressed."""
 
 
-def save(idata, path) -> Path:
+ROWS = ("constant_data", "observed_data", "log_likelihood", "sampling_state")
+"""Groups that hold training rows, or values at them."""
+LEFT_OUT = "training_rows_left_out"
+"""Attribute of draws without them."""
+
+
+def save(idata, path, *, training_data: bool = True) -> Path:
     """Write draws to a compressed netCDF file, completely or not at all.
 
     Parameters
@@ -22,6 +29,8 @@ def save(idata, path) -> Path:
         What `pymc.sample` or any function of this package returned, with all its groups.
     path : str or path
         The file. An existing file is replaced once the new one is complete and on disk.
+    training_data : bool, default True
+        Whether to write the training rows and everything with an entry for each of them, see Notes.
 
     Returns
     -------
@@ -34,7 +43,8 @@ def save(idata, path) -> Path:
         `idata` is not a DataTree, or has a variable of Python objects other than text; `path` is
         not a path.
     ValueError
-        The folder does not exist, or `path` is a folder.
+        The folder does not exist, or `path` is a folder. Without training data: the draws do not
+        say how many rows there are.
     OSError
         The file could not be written, because the disk is full for example; an existing file is
         unchanged.
@@ -45,6 +55,12 @@ def save(idata, path) -> Path:
     level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files like any other.
     Unused capacity in the encoded forests compresses to almost nothing. The content of the file is
     built in memory, and the disk needs enough free space for it next to the file that it replaces.
+
+    Without training data, the groups ``constant_data``, ``observed_data``, ``log_likelihood`` and
+    ``sampling_state`` are left out, and so is every variable with as many entries along an axis as
+    there are training rows or observations: functions at these rows, predictions, latent variables.
+    Parameters and the encoded trees stay, and so do names and levels of columns (group
+    ``forests``). Predictions need the model, which needs the rows; a predictor does without.
 
     Examples
     --------
@@ -62,6 +78,8 @@ def save(idata, path) -> Path:
             f"idata: {type(idata).__name__} is not a DataTree: give the result of pm.sample."
         )
     path = check_path("path", path)
+    if not training_data:
+        idata = without_rows(idata)
     encoding = {node.path: _encoding(node) for node in idata.subtree if node.data_vars}
     # In memory first: HDF5 that runs out of room may end the process, now or when it closes.
     content = idata.to_netcdf(engine="h5netcdf", encoding=encoding)
@@ -80,3 +98,39 @@ def _encoding(node: xr.DataTree) -> dict[str, dict]:
         if np.issubdtype(values.dtype, np.number) and values.nbytes > SMALL and values.ndim:
             encoding[str(name)] = PACKED
     return encoding
+
+
+def without_rows(idata: xr.DataTree) -> xr.DataTree:
+    """Draws without training rows, and without everything that has an entry for each of them."""
+    forests = declarations_in(idata)
+    lengths = {declared["rows"] for declared in forests.values()}
+    observed = idata.children.get("observed_data")
+    if observed is not None:
+        lengths |= {array.shape[0] for array in observed.data_vars.values() if array.ndim}
+    if not lengths:
+        raise ValueError(
+            "training_data=False: idata has neither the group forests nor observed_data, which say "
+            "how many rows there are. Give the whole result of pm.sample, or leave training_data "
+            "out."
+        )
+    kept = {}
+    for name, node in idata.children.items():
+        if name in ROWS:
+            continue
+        if node.children:
+            raise ValueError(
+                f"training_data=False: the group {name!r} has groups of its own, which may hold "
+                f"rows: remove it with del idata[{name!r}]."
+            )
+        ds = node.to_dataset()
+        names = [v for v in ds.data_vars if v in forests or not _has(ds[v], lengths)]
+        if names or not ds.data_vars:
+            kept[name] = ds[names]
+    result = xr.DataTree.from_dict(kept)
+    result.attrs = idata.attrs | {LEFT_OUT: 1}
+    return result
+
+
+def _has(array: xr.DataArray, lengths: set[int]) -> bool:
+    sizes = [n for dim, n in array.sizes.items() if dim not in ("chain", "draw")]
+    return bool(lengths & set(sizes))

@@ -3,6 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
+from pymc_trees._version import __version__
 from pymc_trees.arguments import check_number
 from pymc_trees.predictors import file
 from pymc_trees.predictors.predictor import Predictor
@@ -51,13 +52,23 @@ def load(path: str | PathLike, *, max_bytes: int = MOST_BYTES) -> Predictor:
         size = path.stat().st_size
         if size > most:
             raise file.DamagedError(f"it has {size} bytes, more than max_bytes={most}")
-        about, arrays = file.unpacked(path.read_bytes(), most)
-        try:
-            return Predictor(about, arrays)
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-            raise file.DamagedError("its facts are not those of a predictor") from error
+        return from_content(path.read_bytes(), most)
     except ValueError as error:
         raise ValueError(
             f"{path} is no predictor that can be read: {error}. Copy the file again, or make it "
             "anew with Predictor.save."
         ) from None
+
+
+def content_of(predictor: Predictor) -> bytes:
+    """What the file of a predictor holds."""
+    return file.packed(predictor._about | {"made_by": __version__}, predictor._arrays)
+
+
+def from_content(content: bytes, most: int = MOST_BYTES) -> Predictor:
+    """A predictor from `content_of`, of at most so many bytes; a `ValueError` where it is none."""
+    about, arrays = file.unpacked(content, most)
+    try:
+        return Predictor(about, arrays)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise file.DamagedError("its facts are not those of a predictor") from error

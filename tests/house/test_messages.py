@@ -231,6 +231,25 @@ UNTRIED = {
     "outgrow such room before, and propose the same",
     "No particle has a positive weight. Use more particles, or another proposal.": "of numbers "
     "that underflow",
+    **dict.fromkeys(
+        [
+            "idata: its training rows were left out (training_data=False of save), and with them "
+            "the states of the chains. Resume from a file that has them, or start anew from its "
+            "trees with pymc_trees.update.",
+            "training_data=False: idata has neither the group forests nor observed_data, which say "
+            "how many rows there are. Give the whole result of pm.sample, or leave training_data "
+            "out.",
+            "training_data=False: the group … has groups of its own, which may hold rows: remove "
+            "it with del idata[…].",
+            "The training rows of this … were left out when it was saved (training_data=False), "
+            "and its PyMC model needs them. Use its predictions, or read a file that has them.",
+            "training_data=False: a … computes its effects from the training rows. Leave "
+            "training_data out, or save what predicts alone, with .predictor().save(path).",
+            "The draws of … are read lazily, anew in each call, which took … s. Read them once, "
+            "with pymc_trees.open(path), or with idata.load() where they fit in memory.",
+        ],
+        "posterior/test_without_rows.py",
+    ),
     "declare returned a …: it must return a pymc.Model.": "begins with the name of an argument",
     **dict.fromkeys(
         [

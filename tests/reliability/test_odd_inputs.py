@@ -57,6 +57,7 @@ TABLE = {
     "RJHMC": soft.RJHMC,
     "sample_chains": runs.CHAINS,
     "resume": runs.RESUME,
+    "update": runs.UPDATE,
     "save": runs.SAVE,
     "sample_dcc": soft.SAMPLE_DCC,
     "sample_sharded": sharded.SHARDED,

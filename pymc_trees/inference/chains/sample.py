@@ -22,6 +22,7 @@ from pymc_trees.inference.chains.states import (
     numbers_of_chains,
     read_states,
 )
+from pymc_trees.posterior.saving import LEFT_OUT
 
 REFUSED = {
     "callback": "is called where the chains are",
@@ -301,6 +302,12 @@ def resume(
         if name in options:
             raise TypeError(f"resume takes no {name}=, which {why}: leave it out.")
     check_options("resume", options)
+    if isinstance(idata, xr.DataTree) and idata.attrs.get(LEFT_OUT):
+        raise ValueError(
+            "idata: its training rows were left out (training_data=False of save), and with them "
+            "the states of the chains. Resume from a file that has them, or start anew from its "
+            "trees with pymc_trees.update."
+        )
     if not isinstance(idata, xr.DataTree) or GROUP not in idata.children:
         raise ValueError(
             "idata: the states of the step methods are missing from these draws, so the chains "

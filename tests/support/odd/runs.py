@@ -5,6 +5,7 @@ import pymc as pm
 import xarray as xr
 
 import pymc_trees as pmt
+from pymc_trees.posterior.declarations import declared_group
 from support.odd.table import Odd, X, Y
 
 
@@ -124,6 +125,38 @@ RESUME = {
     "every alone": goes_on("every", idata=STATES, every=5),
     "checkpoint nowhere": goes_on("checkpoint", idata=STATES, checkpoint="nowhere/a.nc"),
     "no model": Odd(lambda: pmt.resume(DRAWS), TypeError("model")),
+}
+
+
+def fit_of(model):
+    """Draws of the prior as those of a fit."""
+    prior = pm.sample_prior_predictive(2, model=model, random_seed=1)["prior"]
+    return xr.DataTree.from_dict({"posterior": prior, "forests": declared_group(model)})
+
+
+def started(refused, **given):
+    """A row about what `update` is given."""
+
+    def call():
+        with tree_model() as model:
+            short = {"draws": 2, "tune": 0, "cores": 1, "progressbar": False}
+            return pmt.update(**{"idata": fit_of(model), **short, **given})
+
+    return Odd(call, refused)
+
+
+UPDATE = {
+    "idata None": started("idata", idata=None),
+    "no forests": started("idata", idata=DRAWS),
+    "draws zero": started("draws", draws=0),
+    "tune negative": started("tune", tune=-1),
+    "cores zero": started("cores", cores=0),
+    "start beyond": started("start", start=2),
+    "start fraction": started(TypeError("start"), start=0.5),
+    "chains": started(TypeError("chains"), chains=2),
+    "a trace": started(TypeError("update"), trace="store"),
+    "a soft tree": started("model", model=_soft()),
+    "no model": Odd(lambda: pmt.update(DRAWS), TypeError("model")),
 }
 
 SAVE = {

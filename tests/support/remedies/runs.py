@@ -242,9 +242,9 @@ def _with_checkpoint():
         return file.exists()
 
 
-def _model(rows=X, **given):
+def _model(rows=X, n_trees=2, **given):
     with pm.Model() as model:
-        mu = pmt.BART("mu", pm.Data("X", rows), Y, m=2, max_nodes=80, **given)
+        mu = pmt.BART("mu", pm.Data("X", rows), Y, m=n_trees, max_nodes=80, **given)
         pm.Normal("y", mu + pm.Data("offset", np.zeros(20)), 0.5, observed=Y, shape=mu.shape)
     return model
 
@@ -262,6 +262,20 @@ def resumed(change, step=pmt.CGM, draws=2, **given):
                 pmt.resume(idata, draws=draws, cores=1, progressbar=False, step=step(), **given)
                 is not None
             )
+
+    return call
+
+
+def updated(build=None, change=None, **given):
+    """A run whose chains start from draws of `_model`, which may be changed."""
+
+    def call():
+        idata = odd.fit_of(_model())
+        if change is not None:
+            idata["posterior"]["mu_forest"] = change(idata["posterior"]["mu_forest"])
+        short = {"draws": 1, "tune": 0, "cores": 1, "progressbar": False, **FAST}
+        model = _model() if build is None else build()
+        return pmt.update(idata, model, **{**short, "step": pmt.CGM(model=model), **given})
 
     return call
 
@@ -314,6 +328,33 @@ RUNS = [
         resumed(lambda model: _model(leaf=pmt.NormalLeaf(0.0, 9.0), n_cuts=3)),
         resumed(lambda model: _model()),
         _sampled_anew,
+    ),
+    remedy(
+        "Give the whole result of pm.sample or sample_chains, or a file of it",
+        odd.UPDATE["no forests"],
+        updated(),
+    ),
+    remedy("update takes no …=, which …: leave it out", odd.UPDATE["chains"], updated()),
+    remedy(
+        "start=…: give the number of a draw, such as -1", odd.UPDATE["start fraction"], updated()
+    ),
+    remedy("start=…: choose from the draws", odd.UPDATE["start beyond"], updated(start=1)),
+    remedy(
+        "Declare the new model like that of the draws, or sample it from the beginning",
+        updated(lambda: _model(n_trees=3)),
+        updated(),
+        _sampled_anew,
+    ),
+    remedy(
+        "update takes forests of BART, DecisionTree and SoftBART. Sample the model",
+        odd.UPDATE["a soft tree"],
+        lambda: pm.sample(**FEW, **FAST, cores=1, model=odd._soft()) is not None,
+        full=True,
+    ),
+    remedy(
+        "or joined from the draws of another model. Give the unchanged draws",
+        updated(change=lambda values: values.round(1)),
+        updated(),
     ),
     remedy(
         "var_names=…: choose from",
