@@ -19,6 +19,7 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from time import process_time
 from typing import NamedTuple
 
 import numpy as np
@@ -190,7 +191,7 @@ def best(call, times: int) -> float:
 
 def cpu() -> float:
     """CPU seconds of this process and of those that it started and that have ended."""
-    return sum(os.times()[:4])
+    return process_time() + sum(os.times()[2:4])
 
 
 def in_a_process(code: str) -> None:
@@ -207,7 +208,7 @@ def line(kept: Kept, n: int, m: int, draws: int, n_many: int) -> str:
         size = f"{kept.path.stat().st_size / 1e6:.2f}"
         code = f"row = {row}\n" + textwrap.dedent(kept.first)
         first = f"{best(lambda: in_a_process(code), 5):.2f}"
-    calls = 20  # a clock of CPU time ticks a hundred times a second
+    calls = 20
     one = best(lambda: [kept.one(np.array([row])) for _ in range(calls)], 3) / calls
     seconds = best(lambda: kept.many(many), 1) * kept.share
     return (
