@@ -1,9 +1,10 @@
 """What is the value of the PyMC variable? A forest encoded as one float array.
 
 Reading order: `fields` (its specification and checksum), `encode` (working arrays to value and
-back), `summary` (statistics for the prior), `evaluate` (the function of x, also if only some
-columns are known), `output_cache` (outputs at the training rows that this process has computed),
-`walk` (node by node, for checks), `text` (readable trees and numbers).
+back), `adopt` (trees of other rows, made valid for these), `summary` (statistics for the prior),
+`evaluate` (the function of x, also if only some columns are known), `output_cache` (outputs at the
+training rows that this process has computed), `walk` (node by node, for checks), `text` (readable
+trees and numbers).
 
 May import: `core.columns`, `core.forest`, and the contracts of `core.leaves` and `core.priors`.
 """
