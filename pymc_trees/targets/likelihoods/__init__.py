@@ -5,6 +5,7 @@ file          likelihood of row i, e_i affine in f_i                            
 ============= ====================================================================== ===============
 `normal`      Normal of mean e, LogNormal of mu = e; sums of several outputs, linear integrated out
               leaves; mean and precision of a leaf
+`correlated`  MvNormal of several outputs, each mean affine in f                     as one Normal
 `classes`     Categorical with the probabilities of a leaf, or Bernoulli of two      integrated out
               Categorical of which e is one class                                    `PolyaGamma`
 `binary`      Bernoulli, or Binomial of few trials, with p = invlogit(e)             `PolyaGamma`
@@ -25,8 +26,8 @@ are faster than those that `targets.rowwise` makes of the graph, need no derivat
 and are compiled at once; both are exact.
 
 Reading order: `contract` (the interfaces, and the tables of likelihoods), `expressions` (what a
-parameter is to the forest's outputs); `normal`, `limits` (censored, truncated), `binary`,
-`classes`, `counts`, `times`, `robust`. An instance belongs to one forest of a model.
+parameter is to the forest's outputs); `correlated`, `normal`, `limits` (censored, truncated),
+`binary`, `classes`, `counts`, `times`, `robust`. An instance belongs to one forest of a model.
 
 May import: `core`, `distributions`, other files of `targets`; PyMC, PyTensor.
 """

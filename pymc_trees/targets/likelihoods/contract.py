@@ -14,6 +14,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import PartialObservedRV
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import Variable
 
@@ -50,6 +52,8 @@ class ObservedTerm:
 
     graph: ForestGraph
     rv: Variable
+    whole: Variable | None = None
+    """Its value, if the model has separate ones of what is observed and of what is missing."""
 
     @property
     def value(self) -> Variable:
@@ -73,7 +77,9 @@ class ObservedTerm:
 
     @cached_property
     def _opened(self) -> OpenedTerm:
-        node, value = self.rv.owner, self.graph.model.rvs_to_values[self.rv]
+        node, value = self.rv.owner, self.whole
+        if value is None:
+            value = self.graph.model.rvs_to_values[self.rv]
         named = named_parameters(self.rv)
         parameters, outputs = open_forest(self.graph, named or [])
         whole = OpenedTerm(value, parameters, outputs)
@@ -235,6 +241,8 @@ def sole_term(graph: ForestGraph) -> ObservedTerm | None:
         return None
     if len(graph.terms) > 1:
         names = [v.name for v in graph.terms]
+        if (term := _with_missing_entries(graph)) is not None:
+            return term
         if any(name.endswith("_unobserved") for name in names):
             raise refusal(
                 graph,
@@ -246,6 +254,22 @@ def sole_term(graph: ForestGraph) -> ObservedTerm | None:
     if graph.model.rvs_to_transforms.get(term.rv) is not None:
         raise refusal(term.graph, f"{term.rv.name} is transformed")
     return term
+
+
+def _with_missing_entries(graph: ForestGraph) -> ObservedTerm | None:
+    """The variable whose rows PyMC has split into an observed and a missing part, if it is one.
+
+    What is missing is a variable of the model, and each row is that of both parts.
+    """
+    op, values = graph.terms[0].owner.op, graph.model.rvs_to_values
+    if not isinstance(op, PartialObservedRV) or len({v.owner for v in graph.terms}) > 1:
+        return None
+    if any(graph.model.rvs_to_transforms.get(v) is not None for v in graph.terms):
+        return None
+    rv, mask = graph.terms[0].owner.inputs
+    observed, missing = (values[v] for v in graph.terms[0].owner.outputs)
+    whole = pt.zeros(mask.shape)[mask].set(missing)[~mask].set(observed)
+    return ObservedTerm(graph, rv, whole)
 
 
 class Predictor(NamedTuple):

@@ -12,6 +12,7 @@ from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar import Sigmoid
 from pytensor.scalar import basic as scalars
+from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.math import Dot
@@ -248,6 +249,12 @@ def rows_axis(var: Variable, outputs: Variable, dependent: set[Variable]) -> int
             return axis - sum(k < axis for k in op.axis)
     elif is_product(op, inputs):
         return _axis_of_product(op, inputs, outputs, dependent)
+    elif isinstance(op, Join):
+        axes = {rows_axis(v, outputs, dependent) for v in inputs if v in dependent}
+        if len(axes) == 1 and op.axis % var.ndim not in axes:
+            return axes.pop()
+    elif isinstance(op, Alloc):
+        return rows_axis(inputs[0], outputs, dependent) + var.ndim - inputs[0].ndim
     elif isinstance(op, Elemwise):
         bound = [v for v in inputs if v in dependent]
         axes = {rows_axis(v, outputs, dependent) for v in bound}
@@ -268,6 +275,8 @@ def _is_affine(kind, inputs: list[Variable], bound: list[Variable]) -> bool:
         return True
     if isinstance(kind, scalars.Mul):
         return len(bound) == 1
+    if isinstance(kind, scalars.Second):  # the second of two, in the shape of the first
+        return inputs[0] not in bound
     return isinstance(kind, scalars.TrueDiv) and inputs[1] not in bound
 
 

@@ -30,6 +30,7 @@ from pymc_trees.targets.likelihoods.contract import (
     register_likelihood,
     register_row_likelihood,
 )
+from pymc_trees.targets.likelihoods.correlated import Whitened, is_correlated, read_correlated
 from pymc_trees.targets.likelihoods.expressions import (
     log_affine_pair,
     power_of,
@@ -46,20 +47,25 @@ from pymc_trees.targets.likelihoods.expressions import (
 class NormalLikelihood(ConjugateLikelihood):
     """``y = a f + b + sd noise``: a, b and sd are scalars or one per row, and independent of f.
 
-    For a LogNormal, y is the logarithm of the observation.
+    For a LogNormal, y is the logarithm of the observation. An MvNormal, in whose mean f has any
+    places, is such a Normal times a number free of f (`correlated`).
     """
 
     supported = (
-        "a NormalLeaf forest in the mean of one pm.Normal, or mu of one pm.LogNormal: f, times and "
-        "plus other terms, row by row, with any sd that does not depend on f"
+        "a NormalLeaf forest in the mean of one pm.Normal or pm.MvNormal, or mu of one "
+        "pm.LogNormal: f, times and plus other terms, row by row, with any sd or covariance that "
+        "does not depend on f"
     )
     n_stats = 2
     rows_as = "target"
-    of_logs = False
+    of_logs = correlated = False
 
     def read(self, term):
-        """Observed values, sd, mean, and the factor a unless it is 1."""
+        """Observed values, sd, mean, and the factor a unless it is 1; or `read_correlated`."""
         name = term.rv.name
+        self.correlated = is_correlated(term)
+        if self.correlated:
+            return read_correlated(term)
         self.of_logs = isinstance(term.rv.owner.op, LogNormalRV)
         if not isinstance(term.rv.owner.op, NormalRV | LogNormalRV):
             raise refusal(term.graph, f"{name} is not pm.Normal but {term.distribution}")
@@ -82,7 +88,9 @@ class NormalLikelihood(ConjugateLikelihood):
         return [term.value, sd, *affine], outputs
 
     def check(self, numbers):
-        """y, b, sd, and a or None."""
+        """y, b, sd, and a or None; of an MvNormal also its log density less that of y."""
+        if self.correlated:
+            return Whitened.of(numbers, self.layout.n_rows).as_normal()
         observed, sd, offset, *factor = numbers
         if self.of_logs:
             observed = logs_of(observed)
@@ -103,7 +111,7 @@ class NormalLikelihood(ConjugateLikelihood):
         mean, sd = parameters
         return make_normal(mean, sd, residual, precision, self.layout.max_nodes)
 
-    def scaled(self, observed, offset, sd, slope):
+    def scaled(self, observed, offset, sd, slope, *free):
         """Target of f, and the precision of each row or of all."""
         n = self.layout.n_rows
         target = self.rows(observed) - offset
@@ -126,14 +134,15 @@ class NormalLikelihood(ConjugateLikelihood):
         For y = a f + b + noise, the density of y/a is |a| times that of y; a row with a = 0 has no
         target. The density of log y is y times that of y.
         """
-        logs = float(np.sum(seen[0])) if self.of_logs else 0.0
+        *seen, free = seen if self.correlated else (*seen, 0.0)
+        free -= float(np.sum(seen[0])) if self.of_logs else 0.0
         if seen[3] is None:
-            return -logs
+            return free
         observed, offset, sd, slope = np.broadcast_arrays(*seen)
         moves = slope != 0
         z = (observed[~moves] - offset[~moves]) / sd[~moves]
         still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
-        return float(still - np.sum(np.log(np.abs(slope[moves])))) - logs
+        return float(still - np.sum(np.log(np.abs(slope[moves])))) + free
 
 
 def check_mean_and_sd(means: list[np.ndarray], sd: np.ndarray) -> None:
@@ -155,8 +164,9 @@ class LinearLikelihood(NormalLikelihood):
     """``y = a f + b + sd noise``, as for a `NormalLeaf`."""
 
     supported = (
-        "a LinearLeaf forest in the mean of one pm.Normal, or mu of one pm.LogNormal: f, times and "
-        "plus other terms, row by row, with any sd that does not depend on f"
+        "a LinearLeaf forest in the mean of one pm.Normal or pm.MvNormal, or mu of one "
+        "pm.LogNormal: f, times and plus other terms, row by row, with any sd or covariance that "
+        "does not depend on f"
     )
 
     def __init__(self, layout, outputs):

@@ -111,6 +111,14 @@ def _student(prior, **given):
     return likelihood
 
 
+def _pairs(sd):
+    def likelihood(mu):
+        cov = np.array([[1.0, 0.5], [0.5, 1.0]]) * sd() ** 2
+        pm.MvNormal("y", pt.stack([mu, mu], axis=1), cov=cov, observed=np.stack([Y, Y], axis=1))
+
+    return likelihood
+
+
 LIKELIHOODS = [
     remedy(
         "which is not a variable of the model and never moves",
@@ -148,6 +156,11 @@ LIKELIHOODS = [
         _started(_negative(initval=-1.0)),
         _started(_positive),
         _started(_negative(initval=1.0)),
+    ),
+    remedy(
+        "give its standard deviations a prior that keeps them away from 0",
+        _started(_pairs(lambda: pm.Normal("sd", initval=0.0))),
+        _started(_pairs(lambda: pm.HalfNormal("sd"))),
     ),
     remedy(
         "and so must nu or b, but one of them is not at this point: give it a prior",
