@@ -30,6 +30,7 @@ _HOMES = {
     "MondrianForestClassifier": "mondrian.classifier",
     "MondrianForestRegressor": "mondrian.regressor",
     "MondrianPrior": "distributions.tree_priors.mondrian",
+    "LatentNormals": "step_methods.latent_normals",
     "NoiseScale": "step_methods.noise_scale",
     "NormalGammaLeaf": "distributions.leaves.normal_gamma",
     "NormalLeaf": "distributions.leaves.normal",

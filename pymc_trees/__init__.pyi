@@ -82,6 +82,7 @@ from pymc_trees.step_methods.cgm import CGM as CGM
 from pymc_trees.step_methods.cgm import GrowPrune as GrowPrune
 from pymc_trees.step_methods.cgm import RestructureCGM as RestructureCGM
 from pymc_trees.step_methods.hybrid import Hybrid as Hybrid
+from pymc_trees.step_methods.latent_normals import LatentNormals as LatentNormals
 from pymc_trees.step_methods.noise_scale import NoiseScale as NoiseScale
 from pymc_trees.step_methods.particle_gibbs import PGBART as PGBART
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs as ParticleGibbs

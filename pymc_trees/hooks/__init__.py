@@ -5,15 +5,25 @@
 statistics), `sums` (forests beside other terms, judged together), `groups` (new groups, indices in
 range), `runs` (deferred interrupts, threads, chains that run elsewhere), `states` (stored, so that
 chains can be resumed; draws of runs that fail), `refusals` (functions and backends that do not
-support trees, initial values, missing draws), `data` (new rows, new inputs, tables in files),
-`display` (a forest in the printed model).
+support trees, initial values, missing draws), `latent_starts` (initial values within limits),
+`data` (new rows, new inputs, tables in files), `display` (a forest in the printed model).
 Importing this package installs all wrappers.
 
 May import: everything but `plots` and `estimators`.
 """
 
 from pymc_trees import dcc
-from pymc_trees.hooks import convergence, data, display, groups, refusals, register, runs, states
+from pymc_trees.hooks import (
+    convergence,
+    data,
+    display,
+    groups,
+    latent_starts,
+    refusals,
+    register,
+    runs,
+    states,
+)
 from pymc_trees.unread_tables import explain_data
 
 for install in (
@@ -30,6 +40,7 @@ for install in (
     refusals.reject_unsupported,
     refusals.refuse_backends,
     refusals.check_initial_values,
+    latent_starts.start_within_limits,
     data.explain_shapes,
     data.warn_of_fixed_shapes,
     explain_data,

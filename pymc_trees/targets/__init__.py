@@ -6,9 +6,10 @@ summands of a log-likelihood), `rows` (summands of single rows), `native` (graph
 kernels call), `likelihoods` (those that are recognised, a family in each file); `conjugate` (leaf
 values integrate out, perhaps given latent variables of the rows), `rowwise` (any product over rows)
 and `joint` (any other likelihood); `choose` (the target of a forest), `parameters` (other
-parameters of a likelihood), `noise` (what enters the sd of Normal rows alone), `affine` (linear
-maps in a graph), `ridges` (what moves together while no row's likelihood changes), `forest_state`
-and `soft_forest_state` (working arrays of a forest between two steps).
+parameters of a likelihood), `noise` (what enters the sd of Normal rows alone), `latent_normals`
+(entries of MvNormal rows that are not observed, and their limits), `affine` (linear maps in a
+graph), `ridges` (what moves together while no row's likelihood changes), `forest_state` and
+`soft_forest_state` (working arrays of a forest between two steps).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

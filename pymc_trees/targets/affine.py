@@ -24,7 +24,13 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Reshape
-from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+    indices_from_subtensor,
+)
 
 from pymc_trees.targets.graph import (
     NotRecognisedError,
@@ -191,6 +197,8 @@ class _Reader:
             return self._elementwise(op.scalar_op, inputs, e)
         if isinstance(op, Subtensor | AdvancedSubtensor):
             return self._entries(op, inputs, e)
+        if isinstance(op, IncSubtensor | AdvancedIncSubtensor) and op.set_instead_of_inc:
+            return self._set(op, *inputs)
         if isinstance(op, Reshape) and inputs[0] in self.seeing:
             shape = tuple(e.shape)
             return self.read(inputs[0]).each(lambda a: a.reshape((*shape, a.shape[-1])))
@@ -282,6 +290,37 @@ class _Reader:
             raise NotRecognisedError(f"{op}, an index that depends on it")
         indices = tuple(indices_from_subtensor(numbers, op.idx_list))
         return self.read(array).each(lambda a: a[indices])
+
+    def _set(self, op, array, new, *numbers) -> Affine:
+        """An array after some of its entries were replaced."""
+        if any(v in self.seeing for v in numbers):
+            raise NotRecognisedError(f"{op}, an index that depends on it")
+        at = tuple(indices_from_subtensor(numbers, op.idx_list))
+        before, after = self.read(array), self._broadcast(self.read(new), array[at])
+
+        def offset_of(read, like):
+            return pt.zeros(tuple(like.shape)) if read.offset is None else read.offset
+
+        offset = pt.set_subtensor(offset_of(before, array)[at], offset_of(after, array[at]))
+        maps = {}
+        for v in before.maps | after.maps:
+            pair = [read.maps.get(v) for read in (before, after)]
+            widths = {one.index.type.shape[-1] for one in pair if one is not None}
+            if len(widths) > 1 or None in widths:
+                raise NotRecognisedError(f"{op} of sums of several entries")
+            index, factor = (
+                pt.zeros((*tuple(array.shape), *widths), dtype=dtype)
+                for dtype in ("int64", "float64")
+            )
+            if pair[0] is not None:
+                index, factor = pair[0].index, pair[0].folded
+            new_index, new_factor = pt.zeros((1,), dtype="int64"), pt.zeros((1,))
+            if pair[1] is not None:
+                new_index, new_factor = pair[1].index, pair[1].folded
+            maps[v] = LinearMap(
+                pt.set_subtensor(index[at], new_index), pt.set_subtensor(factor[at], new_factor)
+            )
+        return Affine(offset, maps)
 
     def _sum(self, read: Affine, axis, ndim: int) -> Affine:
         axes = tuple(range(ndim)) if axis is None else tuple(axis)

@@ -24,6 +24,7 @@ POSITIONS = {
         "Ops between a linear predictor and a likelihood",
     ),
     "targets/graph.py": "Ops between a forest's function and one of several outputs",
+    "targets/latent_normals.py": "Ops between entries of normal rows and their limits",
     "targets/noise.py": "Ops between a variable and the sd of rows",
     "targets/rows.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",

@@ -48,6 +48,7 @@ TABLE = {
     "ParticleGibbs": steps.PARTICLE_GIBBS,
     "SplitWeights": steps.SPLIT_WEIGHTS,
     "NoiseScale": steps.NOISE_SCALE,
+    "LatentNormals": steps.LATENT_NORMALS,
     "GaussianTerms": steps.GAUSSIAN_TERMS,
     "samplers of PyMC": steps.FOREIGN,
     "SoftDecisionTree": soft.SOFT,

@@ -1,5 +1,7 @@
 """Odd inputs of the step methods of forests, and what PyMC's own samplers do with a forest."""
 
+import warnings
+
 import numpy as np
 import pymc as pm
 
@@ -207,6 +209,47 @@ NOISE_SCALE = {
     "unknown argument": on_model(lambda m: pmt.NoiseScale(width=3), TypeError("width")),
     "no noise": no_forest(pmt.NoiseScale, "vars"),
     "no model": outside(pmt.NoiseScale),
+}
+
+
+def pairs(cov=None, latent=True, limits=lambda z: None):
+    """Two outputs of a forest, one of them latent."""
+    f = pmt.BART("f", X, m=2, max_nodes=80, leaf=LEAF, shape=(2, len(X)))
+    cov = np.eye(2) + 0.5 if cov is None else cov
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        seen = np.column_stack([Y, np.nan * Y if latent else Y])
+        limits(pm.MvNormal("z", f.T, cov=cov, observed=seen))
+
+
+def beside(make, refused=None, holds=lambda result: True, **given):
+    """A row about a step made in a model with a latent output."""
+
+    def call():
+        with pm.Model() as model:
+            pairs(**given)
+            return make(model)
+
+    return Odd(call, refused, holds)
+
+
+LATENT_NORMALS = {
+    "vars of another kind": on_model(lambda m: pmt.LatentNormals([m["sigma"]]), "vars"),
+    "vars a name": beside(lambda m: pmt.LatentNormals(["z_unobserved"]), "vars"),
+    "vars the forest": beside(lambda m: pmt.LatentNormals([m["f_0_forest"]]), "vars"),
+    "vars the rows": beside(lambda m: pmt.LatentNormals([m["z"]]), "vars"),
+    "vars the observed part": beside(lambda m: pmt.LatentNormals([m["z_observed"]]), "vars"),
+    "vars a number": beside(lambda m: pmt.LatentNormals([3]), "vars"),
+    "vars an array": beside(lambda m: pmt.LatentNormals([np.ones(2)]), "vars"),
+    "vars empty": beside(lambda m: pmt.LatentNormals([]), "variables"),
+    "vars itself": beside(
+        lambda m: pmt.LatentNormals(m["z_unobserved"]),
+        holds=lambda s: [v.name for v in s.vars] == ["z_unobserved"],
+    ),
+    "unknown argument": beside(lambda m: pmt.LatentNormals(sweeps=3), TypeError("sweeps")),
+    "nothing latent": beside(lambda m: pmt.LatentNormals(), "vars", latent=False),
+    "no forest": no_forest(pmt.LatentNormals, "vars"),
+    "no model": outside(pmt.LatentNormals),
 }
 
 

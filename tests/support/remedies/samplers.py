@@ -46,6 +46,24 @@ def _assigned(declare):
     return call
 
 
+def _between(low, high):
+    def limits(z):
+        pm.Potential("limits", pt.switch((z[:, 1] > low) & (z[:, 1] < high), 0.0, -np.inf))
+
+    return limits
+
+
+def _latents(cov=lambda: None, **given):
+    """Latent entries, drawn once."""
+
+    def call():
+        with pm.Model() as model:
+            odd.pairs(cov(), **given)
+            return pmt.LatentNormals().step(model.initial_point()) is not None
+
+    return call
+
+
 def on_small(make):
     """What is made in the small model."""
     return odd.on_model(make).call
@@ -108,6 +126,21 @@ STEP_METHODS = [
         "is not part of the sigma or tau of observed pm.Normal variables around forests alone",
         odd.NOISE_SCALE["vars of another kind"],
         _assigned(_small),
+    ),
+    remedy(
+        "is not latent entries of pm.MvNormal rows around forests, on which nothing but limits",
+        odd.LATENT_NORMALS["vars of another kind"],
+        _assigned(_small),
+    ),
+    remedy(
+        "have no room between their limits at this point: make lower limits smaller",
+        _latents(limits=_between(1.0, -1.0)),
+        _latents(limits=_between(-1.0, 1.0)),
+    ),
+    remedy(
+        "must be finite, and its covariance positive definite, but at this point they are not",
+        _latents(cov=lambda: np.eye(2) * pm.Normal("s", initval=-1.0)),
+        _latents(cov=lambda: np.eye(2) * pm.HalfNormal("s")),
     ),
     remedy(
         "as the split_prior of BART or DecisionTree and nowhere else. Leave it to pm.sample()",
