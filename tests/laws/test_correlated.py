@@ -1,11 +1,11 @@
 """Forests of outputs with correlated errors: the posterior of two trees, listed pair by pair.
 
-One tree for each of two functions, on five rows. Given both partitions, functions and rows are
-jointly normal, so that every pair of partitions is scored, and its moments are summed, with dense
-matrices. Averages are compared in standard errors by batch means (`support.naive.batches`), 60
-batches: some 60 averages a case at 6.0 standard errors, of a t law with 59 degrees of freedom, of
-which one fails by chance in 100,000 runs with fresh seeds. The absolute tolerances are twice
-the largest gap seen.
+One tree for each of two functions, or one for both, on five rows. Given both partitions, functions
+and rows are jointly normal, so that every pair of partitions is scored, and its moments are summed,
+with dense matrices. Averages are compared in standard errors by batch means
+(`support.naive.batches`), 60 batches: some 60 averages a case at 6.0 standard errors, of a t law
+with 59 degrees of freedom, of which one fails by chance in 100,000 runs with fresh seeds. The
+absolute tolerances are twice the largest gap seen.
 """
 
 from collections import defaultdict
@@ -51,20 +51,28 @@ CASES = {
 }
 
 
-def declare(case):
+def declare(case, is_shared):
     mean, _, _, cov = CASES[case]
     room = {"max_nodes": 2 * N - 1}
     with pm.Model() as model:
-        functions = [
-            pmt.BART(f"f{k}", X, m=1, leaf=pmt.NormalLeaf(MEAN[k], SD[k]), **PRIOR, **room)
-            for k in range(2)
-        ]
-        pm.MvNormal("y", mean(pt.stack(functions)), cov=cov, observed=Y)
+        if is_shared:
+            leaf = pmt.NormalLeaf(MEAN, SD)
+            f = pmt.BART(
+                "f", X, m=1, leaf=leaf, shape=(2, N), separate_trees=False, **PRIOR, **room
+            )
+        else:
+            f = pt.stack(
+                [
+                    pmt.BART(f"f{k}", X, m=1, leaf=pmt.NormalLeaf(MEAN[k], SD[k]), **PRIOR, **room)
+                    for k in range(2)
+                ]
+            )
+        pm.MvNormal("y", mean(f), cov=cov, observed=Y)
     return model
 
 
 @cache
-def exact(case):
+def exact(case, is_shared):
     """Law of the pair of partitions, means and second moments of both functions."""
     _, factors, offset, cov = CASES[case]
     prior = o.partition_prior(X, **PRIOR)
@@ -77,10 +85,12 @@ def exact(case):
     scores, law, means, seconds = [], {}, [], []
     for a, one in enumerate(parts):
         for b, two in enumerate(parts):
+            if is_shared and a != b:
+                continue
             K = block_diag(each[0][a], each[1][b])
             total = design @ K @ design.T + noise
             score = stats.multivariate_normal(cov=total).logpdf(away)
-            law[one, two] = score + np.log(prior[one] * prior[two])
+            law[one, two] = score + np.log(prior[one] * (1.0 if is_shared else prior[two]))
             gain = np.linalg.solve(total, design @ K).T
             means.append(prior_mean + gain @ away)
             seconds.append(K - gain @ design @ K + np.outer(means[-1], means[-1]))
@@ -184,13 +194,22 @@ STEPS = {
     "hybrid": (pmt.Hybrid, 15_000),
     "particles": (lambda **given: pmt.ParticleGibbs(num_particles=4, **given), 20_000),
 }
-RUNS = [("sums", "cgm"), ("own", "hybrid"), ("one", "particles")]
+RUNS = [
+    ("sums", False, "cgm"),
+    ("own", False, "hybrid"),
+    ("one", False, "particles"),
+    ("sums", True, "cgm"),
+    ("own", True, "hybrid"),
+    ("one", True, "particles"),
+]
 
 
-@pytest.mark.parametrize("case, step", tiers(RUNS, quick=RUNS[:1]))
-def test_two_trees_of_correlated_outputs(case, step):
-    model, (make, draws) = declare(case), STEPS[step]
-    forests = [model["f0_forest"], model["f1_forest"]]
+@pytest.mark.parametrize("case, is_shared, step", tiers(RUNS, quick=RUNS[:1] + RUNS[3:4]))
+def test_two_trees_of_correlated_outputs(case, is_shared, step):
+    """Or one tree that both functions share."""
+    model, (make, draws) = declare(case, is_shared), STEPS[step]
+    forests = [rv for rv in model.free_RVs if rv.name.endswith("_forest")]
+    assert len(forests) == 1 + (not is_shared)
     assert all(isinstance(read_target(model, one), ConjugateTarget) for one in forests)
     step = make(model=model, rng=3)
     point, codes, f = model.initial_point(), np.empty((draws, 2), dtype=int), []
@@ -198,8 +217,8 @@ def test_two_trees_of_correlated_outputs(case, step):
         point, _ = step.step(point)
         states = [state.forest for state in step.states]
         codes[s] = [partition_code(state.trees.leaf_of[0], N) for state in states]
-        f.append(np.concatenate([state.fit[:, 0] for state in states]))
-    f, (law, mean, second) = np.array(f), exact(case)
+        f.append(np.concatenate([state.fit.T.ravel() for state in states]))
+    f, (law, mean, second) = np.array(f), exact(case, is_shared)
     check_partitions(codes, law, N)
     squares = batch_means(f[:, :, None] * f[:, None, :], BATCHES).reshape(BATCHES, -1)
     assert gap(batch_means(f, BATCHES), mean).within(Z, 0.05)

@@ -6,10 +6,17 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from scipy import stats
+from scipy.linalg import block_diag
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.contract import log_likelihood_of
+from pymc_trees.core.leaves.contract import (
+    add_rows,
+    log_constant,
+    log_likelihood_of,
+    log_marginal,
+    n_stats,
+)
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.conjugate import ConjugateTarget
 from pymc_trees.targets.graph import NotConjugateError, open_forest, read_graph
@@ -151,6 +158,62 @@ def test_the_likelihood_is_that_of_the_model(form):
             found = log_likelihood_of(leaf, None) + target.log_scale(seen)
             wanted = logp(fit, *(point[v.name] for v in values))
             np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+def shared(k=2, **more):
+    return pmt.BART("f", X, m=3, shape=(k, N), leaf=LEAF, separate_trees=False, **more)
+
+
+def coefficients():
+    basis = np.column_stack([np.ones(N), X[:, 0]])
+    f = pmt.BART("f", X, m=3, leaf=pmt.BasisLeaf(basis, 0.1, 0.5))
+    observed(pt.stack([f, 2.0 * f], axis=1), cov=COV2)
+
+
+SHARED = {
+    "own": lambda: observed(shared().T, chol=lkj()),
+    "loadings": lambda: observed(
+        pt.dot(shared().T, pm.Normal("L", shape=(2, 3))) + 1.0,
+        Y3,
+        cov=COV3 * np.arange(1.0, N + 1)[:, None, None],
+    ),
+    "one of them": lambda: observed(pt.stack([shared()[0], Z[:, 0]], axis=1), cov=COV2),
+    "basis": coefficients,
+    "missing entries": lambda: observed(shared().T, MISSING, cov=COV2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Data in y contains missing values")
+@pytest.mark.parametrize("form", tiers(SHARED, quick=["loadings"]))
+def test_trees_that_outputs_share(form):
+    """The likelihood that steps add up while trees move is that of the model."""
+    model = model_of(SHARED[form])
+    assert isinstance(read_target(model, model["f_forest"]), ConjugateTarget)
+    point, logp = (
+        point_of(model),
+        model.compile_logp(vars=read_graph(model, model["f_forest"]).terms),
+    )
+    for step in (pmt.CGM(model=model, rng=1), pmt.ParticleGibbs(model=model, rng=2)):
+        for _ in range(4):
+            point, [stats] = step.step(point)
+            np.testing.assert_allclose(stats["log_likelihood"], logp(point), rtol=1e-10)
+
+
+def test_the_marginal_likelihood_of_a_leaf_is_that_of_its_rows():
+    """A stump, against a dense normal density of all rows."""
+    model = model_of(SHARED["loadings"])
+    target = read_target(model, model["f_forest"])
+    point = point_of(model)
+    settings, seen = target.at(point)
+    leaf, _ = target.leaf_data(settings, seen, np.zeros((N, 2)))
+    stats_of_all = np.zeros(n_stats(leaf))
+    add_rows(leaf, np.arange(N), 0, N, stats_of_all)
+    found = log_marginal(leaf, stats_of_all) + log_constant(leaf) + target.log_scale(seen)
+    design = np.tile(point["L"].T, (N, 1))
+    total = LEAF.sd**2 * design @ design.T + block_diag(*(COV3 * k for k in range(1, N + 1)))
+    mean = 1.0 + design @ np.full(2, LEAF.mean)
+    wanted = stats.multivariate_normal(mean, total).logpdf(Y3.ravel())
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
 def test_rows_are_regressions_on_the_other_outputs():

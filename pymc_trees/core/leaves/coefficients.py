@@ -132,8 +132,8 @@ def _add_row_of_basis(leaf, i, stats):
 
 
 @njit(cache=True)
-def _log_marginal_of_basis(leaf, stats):
-    """Leaves the input of `draw` in the workspace."""
+def log_marginal_of_sums(leaf, stats):
+    """Log of p(r) from A and c, as `BasisData` has them; leaves the input of `draw` in ``work``."""
     d, sd, mean, work = leaf.mean.size, leaf.sd, leaf.mean, leaf.work
     entry, first = 0, d * (d + 1) // 2
     for j in range(d):
@@ -153,7 +153,7 @@ def _log_marginal_of_basis(leaf, stats):
 
 @njit(cache=True)
 def _draw_values_of_basis(leaf, rng, stats, out):
-    _log_marginal_of_basis(leaf, stats)
+    log_marginal_of_sums(leaf, stats)
     d = leaf.mean.size
     draw(rng, leaf.work, d)
     for j in range(d):
@@ -169,7 +169,7 @@ register_sums(
     n_stats=_n_stats_of_basis,
     add_row=_add_row_of_basis,
     log_row=log_row,
-    log_marginal=_log_marginal_of_basis,
+    log_marginal=log_marginal_of_sums,
     draw_values=_draw_values_of_basis,
     residual=True,
     n_outputs=_n_outputs_of_basis,

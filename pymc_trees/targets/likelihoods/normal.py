@@ -18,6 +18,7 @@ from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.coefficients import make_basis, make_linear
 from pymc_trees.core.leaves.contract import n_stats
+from pymc_trees.core.leaves.correlated import make_correlated
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
 from pymc_trees.targets.graph import NotRecognisedError, dependent_on, stripped
@@ -184,13 +185,17 @@ class LinearLikelihood(NormalLikelihood):
 
 @register_likelihood("normal_vector")
 class CombinationLikelihood(ConjugateLikelihood):
-    """``y_i = b_i . f_i + c_i + sd_i noise``: b, c and sd do not depend on the K outputs f_i."""
+    """``y_i = b_i . f_i + c_i + sd_i noise``: b, c and sd do not depend on the K outputs f_i.
+
+    Or an MvNormal, each output of which has such a mean.
+    """
 
     supported = (
-        "a forest of K outputs in the mean of one pm.Normal, or mu of one pm.LogNormal: a sum of "
-        "the outputs of the row, each times anything that does not depend on them, plus other terms"
+        "a forest of K outputs in the mean of one pm.Normal or pm.MvNormal, or mu of one "
+        "pm.LogNormal: a sum of the outputs of the row, each times anything that does not depend "
+        "on them, plus other terms"
     )
-    of_logs = False
+    of_logs = correlated = False
     rows_as = "residual"
 
     @property
@@ -200,8 +205,14 @@ class CombinationLikelihood(ConjugateLikelihood):
         return k * (k + 1) // 2 + k
 
     def read(self, term):
-        """Observed values, sd, mean where the outputs are 0, and the (n, K) factors b."""
+        """Observed values, sd, mean where the outputs are 0, and the (n, K) factors b.
+
+        Or `read_correlated`.
+        """
         name = term.rv.name
+        self.correlated = is_correlated(term)
+        if self.correlated:
+            return read_correlated(term)
         self.of_logs = isinstance(term.rv.owner.op, LogNormalRV)
         if not isinstance(term.rv.owner.op, NormalRV | LogNormalRV):
             raise refusal(term.graph, f"{name} is not pm.Normal but {term.distribution}")
@@ -228,7 +239,9 @@ class CombinationLikelihood(ConjugateLikelihood):
         return [term.value, sd, mean, factors], outputs
 
     def check(self, numbers):
-        """y, c, sd and b."""
+        """y, c, sd and b; or the rows of an MvNormal."""
+        if self.correlated:
+            return Whitened.of(numbers, self.layout.n_rows)
         observed, sd, offset, factors = numbers
         if self.of_logs:
             observed = logs_of(observed)
@@ -237,6 +250,11 @@ class CombinationLikelihood(ConjugateLikelihood):
 
     def leaf_data(self, settings, seen, fit):
         """Residual of the trees; it does not determine the outputs."""
+        if isinstance(seen, Whitened):
+            P = seen.U.mT @ seen.U
+            h = (seen.U.mT @ seen.e[:, :, None])[:, :, 0]
+            mean, leaf_sd = settings.leaf
+            return make_correlated(mean, leaf_sd, P, h, fit), None
         n, k = fit.shape
         basis, target, precision = np.zeros((n, k)), np.zeros(n), np.zeros(1)
         if seen is not None:
@@ -251,7 +269,9 @@ class CombinationLikelihood(ConjugateLikelihood):
         return make_basis(mean, leaf_sd, basis, residual, precision), None
 
     def log_scale(self, seen):
-        """The density of log y is y times that of y."""
+        """The density of log y is y times that of y; or that of an MvNormal where f is 0."""
+        if isinstance(seen, Whitened):
+            return seen.log_density(np.zeros((len(seen.e), self.layout.n_values)))
         return -float(np.sum(seen[0])) if self.of_logs else 0.0
 
 

@@ -58,6 +58,7 @@ NUMBERS: dict[str, dict[str, str]] = {
         "sd 1 to 1.5": "a prior",
         "the average, sd 1.5": "a prior",
     },
+    "docs/correlated_outputs.md": {"simulated correlation is 0.8": "the simulation"},
     "docs/recipes.md": {"simulated with 0.3 and 0.1": "the simulation"},
     "docs/convergence.md": {
         "R-hat below 1.01": "a threshold",
