@@ -103,6 +103,8 @@ DECLARED = {
     + "; pm.set_data({'X': X_new})",
     'pmt.set_data({"f_X": X_new, "f_basis": basis_new})': "basis_new = np.ones((3, 1));"
     "pmt.BART('f', X, m=2, leaf=pmt.BasisLeaf(np.ones((n, 1))))",
+    "p=pm.math.switch(z > 0, 1.0, 0.0)": BOTH
+    + "; z = pm.MvNormal('z', f.T, cov=np.eye(2), shape=(n, 2))",
     "mu - mu.mean()": NORMAL,
     "mu.cumsum()": NORMAL,
     "pmt.CGM([f])": STEPPED + "; f = mu",
