@@ -132,11 +132,11 @@ def BART(
     X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
         Inputs: numbers, and in frames also text, categories and bools; see `Data`. NaN, None and NA
         are missing cells. The values at declaration define the prior.
-    Y : (n,) array, optional
+    Y : (n,) or (n, K) array, optional
         Only sets the default leaf prior: mean ``(max + min) / (2m)`` and standard deviation
         ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
         ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2). The same applies, with a warning, to K outputs
-        when Y holds class codes 0, .., K - 1.
+        when Y holds class codes 0, .., K - 1. A column for each of K outputs sets that of each.
     m : int, default 50
         Number of trees.
     alpha, beta : float or scalar random variable

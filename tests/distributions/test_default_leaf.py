@@ -108,3 +108,17 @@ def test_codes_of_classes_set_the_scale_of_logits():
         f, model = classes_of(["species", "bird"], Y=[0, 1, 2, 2, 1, 0])
     settings = forest_inputs(model["f_0_forest"]).leaf
     assert tuple(float(v.data) for v in settings) == (0.0, 0.75)
+
+
+@pytest.mark.parametrize("separate_trees", [True, False])
+def test_a_column_for_each_output_sets_the_leaf_of_each(separate_trees):
+    columns = [np.linspace(-1.0, 3.0, 6), np.linspace(10.0, 30.0, 6), np.arange(6) % 2]
+    settings = {"separate_trees": separate_trees}
+    _, model = classes_of(["species", "bird"], Y=np.column_stack(columns), **settings)
+    wanted = np.array([[1.0, 20.0, 0.0], [4.0, 20.0, 6.0]]) / [[4.0], [8.0]]
+    names = [f"f_{k}_forest" for k in range(3)] if separate_trees else ["f_forest"]
+    found = [[v.eval() for v in forest_inputs(model[name]).leaf] for name in names]
+    found = np.transpose(found) if separate_trees else np.reshape(found, (2, 3))
+    np.testing.assert_allclose(found, wanted)
+    with pytest.raises(ValueError, match=r"Y has shape \(6, 2\), but X has 6 rows"):
+        classes_of(["species", "bird"], Y=np.ones((6, 2)))

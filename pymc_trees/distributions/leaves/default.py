@@ -39,7 +39,7 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> Norma
 
     The interval of k prior standard deviations about the prior mean of f is the range of Y, or
     (-3, 3) on the latent scale when Y holds only 0 and 1, or the codes of as many classes as there
-    are outputs.
+    are outputs. A column for each output gives each its own.
     """
     if Y is None:
         raise ValueError(
@@ -54,6 +54,9 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> Norma
         y = real_array(Y)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Y must hold numbers only ({error}).") from error
+    if n_outputs > 1 and y.shape == (n, n_outputs):
+        each = [default_leaf(column, n, m, k) for column in y.T]
+        return NormalLeaf([one.mean for one in each], [one.sd for one in each])
     if y.shape == (n, 1):
         y = y[:, 0]
     if y.shape != (n,):
