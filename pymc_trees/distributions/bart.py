@@ -44,7 +44,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, split_rules, **settings):
             shape = shape_of_dims(outputs.dims, n, model)
         n_outputs = check_shape(shape, n)
         leaf = default_leaf(Y, n, check_m(m), n_outputs=n_outputs or 1) if leaf is None else leaf
-        leaf = with_response(leaf, outputs.response, n_outputs)
+        leaf = with_response(leaf, outputs.response)
         leaf = with_monotone(leaf, outputs.monotone)
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
         table = registered(f"{name}_X", table)

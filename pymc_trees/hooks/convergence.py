@@ -228,16 +228,16 @@ SHARP_LIKELIHOOD = (
 )
 JOINT_PROPOSALS = (
     "Leaf values cannot be integrated out of this likelihood, so all values of a leaf are proposed "
-    "together. Declare a BART with a NormalLeaf for each column of the basis, or for each output, "
-    "and add up their products; if rows vary more than the likelihood allows, as large counts "
-    "usually do, add a dispersion parameter, such as pm.BetaBinomial instead of pm.Binomial."
+    "together. Declare a BART with a NormalLeaf for each output; if rows vary more than the "
+    "likelihood allows, as large counts usually do, add a dispersion parameter, such as "
+    "pm.BetaBinomial instead of pm.Binomial."
 )
 
 
 def likely_reason(model: pm.Model, rv: Variable) -> str:
     """Why trees hardly move, and what to do."""
     target, layout = read_target(model, rv), rv.owner.op.layout
-    if not target.needs_surrogate:
+    if not target.needs_surrogate or getattr(target, "has_coefficients", False):
         return SHARP_LIKELIHOOD
     if layout.n_values > 1:
         return JOINT_PROPOSALS

@@ -117,18 +117,20 @@ def hashed_sides(forest: PackedForest) -> np.ndarray:
 
 
 def _lines(forest: PackedForest, values: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """(leaves, 1) outputs of leaves with slopes, at one row each or at one for all."""
-    total = values[:, 0].copy()
+    """(leaves, K) outputs of leaves with slopes, at one row each or at one for all."""
+    k = forest.n_outputs
+    total = values[:, :k].copy()
     if forest.arrays["slopes"][0] == 0.0:  # one slope, in the column that the code names
-        code = np.abs(values[:, 2]).astype(np.int64)
+        code = np.abs(values[:, -1]).astype(np.int64)
         sloped = (code > 0) & (code <= z.shape[-1])
         at = np.where(sloped, code - 1, 0)
         if z.shape[-1]:
             own = z[at] if z.ndim == 1 else z[np.arange(len(z)), at]
-            total += np.where(sloped, values[:, 1] * own, 0.0)
+            total += np.where(sloped, own, 0.0)[:, None] * values[:, k : 2 * k]
     else:
-        total += (values[:, 1:-1] * z).sum(axis=1)
-    return total[:, None]
+        slopes = values[:, k:-1].reshape(len(values), z.shape[-1], k)
+        total += (slopes * z[..., None]).sum(axis=1)
+    return total
 
 
 # ------------------------------------------------------------- Many rows, one tree after another

@@ -153,7 +153,8 @@ class PackedForest:
             slopes = arrays["slopes"]
             _require(slopes.dtype == np.float64 and slopes[0] in (0.0, 1.0, 2.0))
             n_slopes = int((slopes[3::4] > 0).sum())
-            _require(outputs == (3 if slopes[0] == 0.0 else 2 + n_slopes) and self.n_outputs == 1)
+            lines = 1 if slopes[0] == 0.0 else n_slopes
+            _require(self.n_outputs > 0 and outputs == self.n_outputs * (1 + lines) + 1)
         else:
             _require(outputs == self.n_outputs)
         _require(wanted == set(arrays))

@@ -5,6 +5,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.table import no_batch, sees_batch
 from pymc_trees.distributions.tree_variable import evaluations
+from pymc_trees.targets.combination import as_combination
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.contract import Target
 from pymc_trees.targets.graph import ForestGraph, ForestUseError, UnsupportedModelError, read_graph
@@ -19,6 +20,8 @@ TARGETS: list[type[Target]] = [
     JointTarget,
 ]
 """Kinds of targets, fastest first; the first that supports a likelihood is used."""
+OF_COMBINATIONS: list[type[Target]] = [LatentTarget, KernelTarget, RowwiseTarget]
+"""Those that are tried, after the first, where a likelihood may see one combination of outputs."""
 
 
 def read_target(model: pm.Model, forest: Variable) -> Target:
@@ -38,10 +41,12 @@ def read_target(model: pm.Model, forest: Variable) -> Target:
     """
     graph = read_graph(model, forest)
     refuse_random(graph)
-    reasons = []
-    for kind in TARGETS:
+    reasons, reduced = [], as_combination(graph)
+    choices = [(kind, graph) for kind in TARGETS]
+    choices[1:1] = [(kind, reduced) for kind in OF_COMBINATIONS if reduced is not None]
+    for kind, seen in choices:
         try:
-            return kind(graph)
+            return kind(seen)
         except ForestUseError:
             raise
         except UnsupportedModelError as reason:

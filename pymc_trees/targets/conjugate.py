@@ -3,9 +3,8 @@
 import numpy as np
 
 from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
-from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.contract import check_proposals
 from pymc_trees.targets.graph import ForestGraph
+from pymc_trees.targets.leaf_rows import leaf_rows
 from pymc_trees.targets.likelihoods.contract import (
     LatentLikelihood,
     NotRecognisedError,
@@ -77,33 +76,42 @@ class LatentTarget:
     Parameters
     ----------
     graph : ForestGraph
-        A forest of a model, with a `NormalLeaf` of one value.
+        A forest of a model, of which the likelihood sees one function.
 
     Raises
     ------
     NotRecognisedError, NotConjugateError
         When the likelihood is not known to be Gaussian given latent variables.
+    LeafNotProposedError
+        For leaves that do not read Gaussian rows.
     """
 
     kind = "latent"
     needs_surrogate = False
     is_joint = False
-    n_stats = 2
 
     def __init__(self, graph: ForestGraph):
-        check_proposals(graph)
         self.layout = graph.layout
         term, self.likelihood, predictor = recognise_rows(graph, LatentLikelihood)
         eta, parameters, outputs = predictor
         if eta.ndim != 1:
             raise NotRecognisedError(f"{term.rv.name} has {eta.ndim} dimensions")
+        leaves = leaf_rows(graph, outputs)
+        if leaves is None:
+            raise NotRecognisedError("several outputs")
+        self.leaves = leaves
         affine = read_affine(eta, outputs)
-        self._n_affine = len(affine)
-        wanted = [term.value, *affine, *parameters]
+        self._n_affine, self._n_parameters = len(affine), len(parameters)
+        wanted = [term.value, *affine, *parameters, *leaves.wanted]
         self._numbers_at = PointFunction(graph.model, graph.rv, wanted, outputs, self._rows)
 
+    @property
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+        return self.leaves.n_stats
+
     def at(self, point: dict) -> tuple[Settings, tuple]:
-        """Settings; numbers of the rows, slope and offset of the linear predictor."""
+        """Settings; numbers of the rows, slope and offset of the predictor, and of the leaves."""
         return self._numbers_at(point)
 
     def _rows(self, values):
@@ -111,19 +119,22 @@ class LatentTarget:
         n = self.layout.n_rows
         offset, *slope = rest[: self._n_affine]
         slope, offset = (_each(v, n) for v in (slope[0] if slope else 1.0, offset))
-        numbers = latent_numbers(self.likelihood, observed, rest[self._n_affine :], slope + offset)
-        return numbers, slope, offset
+        end = self._n_affine + self._n_parameters
+        parameters, of_leaves = rest[self._n_affine : end], rest[end:]
+        numbers = latent_numbers(self.likelihood, observed, parameters, slope + offset)
+        return numbers, slope, offset, of_leaves
 
     def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray, rng=None):
         """Leaf model given latent variables, which are drawn, and the target of f given them."""
-        numbers, slope, offset = seen
-        f = np.ascontiguousarray(fit[:, 0])
+        numbers, slope, offset, of_leaves = seen
+        f = np.ascontiguousarray(self.leaves.function(fit, of_leaves)[:, 0])
         latent = latent_rows(self.likelihood.augmentation, numbers, slope, offset, f.copy())
-        mean, sd = settings.leaf
         w = latent_precisions(self.likelihood, numbers, slope)
-        leaf = make_normal(mean, sd, np.zeros(f.size), w, self.layout.max_nodes, latent)
+        leaf = self.leaves.leaf_data(settings, of_leaves, np.zeros(f.size), w, latent)
         redraw_latents(leaf, rng)
-        far = is_far(latent.target, fit, mean, sd)
+        if self.layout.n_outputs > 1:  # the function does not determine the outputs
+            return leaf, None
+        far = is_far(latent.target, fit, *settings.leaf[:2])
         return leaf, None if far else latent.target
 
     def log_scale(self, seen: tuple) -> float:

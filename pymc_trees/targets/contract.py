@@ -61,7 +61,10 @@ class Target(Protocol):
 
 
 def check_proposals(graph: ForestGraph) -> None:
-    """Raise an error for a forest whose leaf values nothing proposes."""
+    """Raise an error for a forest whose leaf values nothing proposes in a likelihood of all rows.
+
+    Coefficients are proposed under likelihoods of rows alone (`leaf_rows`).
+    """
     leaf = graph.rv.owner.op.leaf_type
     if not (leaf.any_likelihood and leaf.is_constant()):
         raise LeafNotProposedError(f"Nothing proposes the values of a {leaf.__name__}.")

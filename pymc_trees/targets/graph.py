@@ -62,6 +62,13 @@ class ForestGraph:
     """Potentials that depend on it."""
     readings: dict[Callable, object] = field(default_factory=dict)
     """Results of functions `read_once`."""
+    reduce: Callable | None = None
+    """What makes expressions functions of fewer outputs (`combination.combined`)."""
+
+    @property
+    def combines(self) -> bool:
+        """Whether what the likelihood sees of a forest is a combination of its outputs."""
+        return self.reduce is not None
 
     @property
     def layout(self) -> Layout:
@@ -120,12 +127,14 @@ def open_forest(graph: ForestGraph, expressions: list[Variable]) -> tuple[list[V
     expressions : list of variables
         With random variables replaced by values and the forest by ``outputs``.
     outputs : (n, K) matrix variable
-        The forest's outputs at its training rows.
+        The forest's outputs at its training rows, or what the graph reduces them to.
 
     Raises
     ------
     ForestUseError
         If an expression uses the forest other than at its training inputs.
+    NotRecognisedError
+        If the graph cannot reduce the outputs.
     """
     layout, value = graph.layout, graph.model.rvs_to_values[graph.rv]
     expressions = without_picks(graph.model.replace_rvs_by_values(expressions))
@@ -140,7 +149,7 @@ def open_forest(graph: ForestGraph, expressions: list[Variable]) -> tuple[list[V
             f"{graph.rv.name} is used other than through evaluate(forest, X): use the function "
             "returned by BART, DecisionTree or evaluate."
         )
-    return replaced, outputs
+    return (replaced, outputs) if graph.reduce is None else graph.reduce(replaced, outputs)
 
 
 def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:

@@ -112,7 +112,7 @@ class JointTarget:
             self.value.address,
             self.gradient.address,
             self.product.address,
-            seen,
+            seen[:2],
             fit.copy(),
         )
         return leaf, None

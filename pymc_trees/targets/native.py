@@ -56,6 +56,8 @@ class UnitData(NamedTuple):
     an index: place of its row pointers and of its units, ended by those."""
     data: np.ndarray
     """float64: free arrays, one after another."""
+    of_leaves: tuple = ()
+    """What the leaves take of a point (`leaf_rows`)."""
 
 
 def pack(free: list[np.ndarray], units_of: list[tuple[np.ndarray, np.ndarray]]) -> UnitData:

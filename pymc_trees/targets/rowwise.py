@@ -9,10 +9,11 @@ from numba import carray
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.compile.generated import c_function
+from pymc_trees.core.leaves.nonconjugate.coefficients import make_coefficient_rows
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
-from pymc_trees.targets.contract import check_proposals
 from pymc_trees.targets.graph import ForestGraph
+from pymc_trees.targets.leaf_rows import leaf_rows
 from pymc_trees.targets.likelihoods.contract import (
     KernelLikelihood,
     recognise_rows,
@@ -30,12 +31,16 @@ class RowwiseTarget:
     Parameters
     ----------
     graph : ForestGraph
-        A forest of a model, with a `NormalLeaf`.
+        A forest of a model.
 
     Raises
     ------
     NotRowwiseError
         If a term of the likelihood is not known to act row by row.
+    NotRecognisedError
+        If the graph is one of a combination of outputs, and there is none.
+    LeafNotProposedError
+        For leaves that do not read Gaussian rows.
     ForestUseError
         If the forest is used other than through its function at the training inputs.
     """
@@ -45,14 +50,14 @@ class RowwiseTarget:
     is_joint = False
 
     def __init__(self, graph: ForestGraph):
-        check_proposals(graph)
         self.name, self.layout = graph.rv.name, graph.layout
         terms, outputs = likelihood_terms(graph)
+        self.leaves = leaf_rows(graph, outputs)
         units = [unit for term in terms for unit in read_rows(term, outputs)]
         groups = [
             Group(u.outputs, u.rows, u.units, [f.input for f in u.free], u.index) for u in units
         ]
-        k = self.layout.n_values
+        k = outputs.type.shape[1]
         self.value: LazilyCompiled = NativeFunction(
             groups, [[u.value[:, None] for u in units]], k, 1
         )
@@ -61,40 +66,50 @@ class RowwiseTarget:
         self.slopes: LazilyCompiled = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]
+        self._n_free, more = len(free), self._wanted_of_leaves()
         self._numbers_at = PointFunction(
-            graph.model, graph.rv, [*free, *indices], outputs, self._pack
+            graph.model, graph.rv, [*free, *indices, *more], outputs, self._pack
         )
-        self._n_free = len(free)
         self._rows_of: list[tuple] = [(None, None)] * len(indices)
 
     @property
     def n_stats(self) -> int:
         """Statistics of a leaf."""
+        if self.leaves is not None and not self.leaves.is_constant:
+            return self.leaves.n_stats
         k = self.layout.n_values
         return 1 + 2 * k + k * k
 
+    @property
+    def has_coefficients(self) -> bool:
+        """Whether leaf values are coefficients of what the likelihood sees."""
+        return self.leaves is not None and not self.leaves.is_constant
+
     def at(self, point: dict) -> tuple[Settings, UnitData]:
-        """Settings, and the parameters of the likelihood other than f, at a point."""
+        """Settings; the parameters of the likelihood other than f, and numbers of the leaves."""
         return self._numbers_at(point)
 
+    def _wanted_of_leaves(self):
+        return [] if self.leaves is None else self.leaves.wanted
+
     def _pack(self, numbers):
-        units_of = [self._invert(i, rows) for i, rows in enumerate(numbers[self._n_free :])]
-        return pack(numbers[: self._n_free], units_of)
+        end = self._n_free + len(self._rows_of)
+        units_of = [self._invert(i, rows) for i, rows in enumerate(numbers[self._n_free : end])]
+        seen = pack(numbers[: self._n_free], units_of)
+        return seen._replace(of_leaves=tuple(numbers[end:]))
 
     def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
         """Leaf model over the outputs ``fit``; None, since there is no residual."""
+        addresses, numbers = (self.value.address, self.slopes.address), seen[:2]
+        leaves, more, n = self.leaves, seen.of_leaves, self.layout.n_rows
+        if leaves is not None and not leaves.is_constant:
+            gaussian = leaves.leaf_data(settings, more, np.zeros(n), np.ones(n))
+            mean, sd = leaves.typical(settings, more)
+            offset = leaves.function(fit, more)
+            return make_coefficient_rows(gaussian, mean, sd, addresses, numbers, offset), None
         mean, sd = settings.leaf
-        leaf = make_rowwise(
-            mean,
-            sd,
-            rng,
-            self.value.address,
-            self.slopes.address,
-            seen,
-            fit.copy(),
-            self.layout.max_nodes,
-        )
-        return leaf, None
+        max_nodes = self.layout.max_nodes
+        return make_rowwise(mean, sd, rng, *addresses, numbers, fit.copy(), max_nodes), None
 
     def log_scale(self, seen: UnitData) -> float:
         """Log-likelihood not included in the leaf model: 0."""
@@ -198,29 +213,32 @@ class KernelTarget(RowwiseTarget):
     Parameters
     ----------
     graph : ForestGraph
-        A forest of a model, with a `NormalLeaf` of one value.
+        A forest of a model, of which the likelihood sees one function.
 
     Raises
     ------
     NotRecognisedError, NotConjugateError
         If its likelihood is not recognised.
+    LeafNotProposedError
+        For leaves that do not read Gaussian rows.
     """
 
     def __init__(self, graph: ForestGraph):
-        check_proposals(graph)
         self.name, self.layout = graph.rv.name, graph.layout
         term, self.likelihood, (wanted, outputs) = recognise_rows(graph, KernelLikelihood)
+        self.leaves, self._n_wanted = leaf_rows(graph, outputs), len(wanted)
         kind = type(self.likelihood)
         self.value, self.slopes = KernelFunction(kind, False), KernelFunction(kind, True)
-        self._numbers_at = PointFunction(
-            graph.model, graph.rv, [term.value, *wanted], outputs, self._rows
-        )
+        wanted = [term.value, *wanted, *self._wanted_of_leaves()]
+        self._numbers_at = PointFunction(graph.model, graph.rv, wanted, outputs, self._rows)
 
     def _rows(self, values):
         n = self.layout.n_rows
-        parameters = [np.asarray(v, dtype=np.float64) for v in values[1:]]
+        end = 1 + self._n_wanted
+        parameters = [np.asarray(v, dtype=np.float64) for v in values[1:end]]
         columns = self.likelihood.numbers(rows_of(values[0], n), parameters)
         numbers = np.stack([np.broadcast_to(np.ravel(c), (n,)) for c in columns], axis=1)
         if np.isnan(numbers).any():
             raise ValueError("Parameters of the observed variable are not finite at this point.")
-        return UnitData(np.array(numbers.shape, dtype=np.int64), np.ravel(numbers))
+        shape = np.array(numbers.shape, dtype=np.int64)
+        return UnitData(shape, np.ravel(numbers), tuple(values[end:]))

@@ -227,7 +227,7 @@ def _has_gaussian_leaves(model, forest) -> bool:
     if op.leaf not in GAUSSIAN_LEAVES:
         return False
     graph = read_graph(model, forest)
-    for kind in (ConjugateTarget, LatentTarget):
+    for kind in (ConjugateTarget, LatentTarget)[: 1 if op.leaf == "linear" else 2]:
         try:
             kind(graph)
         except UnsupportedModelError:

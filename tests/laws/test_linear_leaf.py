@@ -7,7 +7,6 @@ draws are normal: at 5 standard errors one of 30 fails once in 60,000 runs with 
 
 from dataclasses import replace
 from functools import cache, partial
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from scipy import stats
 from support import oracle as o
 from support.naive import linear_sums
 from support.naive.laws import MIXED, PROBLEMS
+from support.naive.path_states import below, partition_in, with_choices
 from support.stepping import tempered
 from support.tiers import tiers
 
@@ -59,34 +59,6 @@ def standardised(problem):
         if kind == "number" and np.ptp(seen) > 0:
             z[:, j] = np.nan_to_num((x - seen.mean()) / seen.std())
     return z
-
-
-def below(columns, path, column):
-    """Columns with slopes in the children of a split."""
-    if columns == "parent":
-        return frozenset([column])
-    return (path or frozenset()) | {column}
-
-
-def with_choices(prior, p_constant):
-    """Each leaf below a split is constant or not."""
-    found = {}
-    for state, probability in prior.items():
-        ways = []
-        for rows, path in state:
-            if path is None:
-                ways.append([((rows, None), 1.0)])
-            else:
-                ways.append([((rows, None), p_constant), ((rows, path), 1.0 - p_constant)])
-        for leaves in product(*ways):
-            key = frozenset(leaf for leaf, _ in leaves)
-            share = np.prod([p for _, p in leaves])
-            found[key] = found.get(key, 0.0) + probability * share
-    return found
-
-
-def partition_in(state):
-    return frozenset(rows for rows, _ in state)
 
 
 @cache
@@ -315,7 +287,7 @@ def test_a_slope_sd_is_learnt_and_draws_are_read_again():
         ({"columns": ["c9"]}, r"columns=\['c9'\]: X has no column 'c9'; it has \['c0', 'c1'\]"),
         ({"columns": ["c0"]}, "'c0' is a column of levels, which has no slope"),
         ({"columns": [True, False]}, "not True and False"),
-        ({"mean": None}, "mean=None.: give a number"),
+        ({"mean": None}, "mean=None.: mean must be a number"),
         ({"sd": 1e200}, "sd=1e.200.: the square of sd"),
         ({"p_constant": 1.0}, "p_constant=1.0: must be at least 0 and below 1"),
         ({"extrapolate": "no"}, "extrapolate='no': must be True or False"),
@@ -353,8 +325,9 @@ def test_the_words_of_response(declared, response, p_constant):
     with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' replaces a Nor"):
         declared("f", problem.X, leaf=pmt.LinearLeaf(), response=response)
     several = {"leaf": pmt.NormalLeaf(MEAN, SD), "shape": (2, problem.n)}
-    with pm.Model(), pytest.raises(ValueError, match="supports one output, but there are 2"):
+    with pm.Model() as model:
         declared("f", problem.X, response=response, **several)
+    assert pm.draw(model["f"], random_seed=1).shape == (2, problem.n)
 
 
 @pytest.mark.usefixtures("quick_compile")

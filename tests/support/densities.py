@@ -37,11 +37,11 @@ def _conjugate(target: ConjugateTarget, point):
 
 @log_density.register
 def _latent(target: LatentTarget, point):
-    numbers, slope, offset = target.at(point)[1]
+    numbers, slope, offset, of_leaves = target.at(point)[1]
     path = target.likelihood.augmentation()
 
     def at(fit):
-        eta = slope * fit[:, 0] + offset
+        eta = slope * target.leaves.function(fit, of_leaves)[:, 0] + offset
         return sum(log_row(path, row, one) for row, one in zip(numbers, eta, strict=True))
 
     return at
@@ -73,6 +73,8 @@ def _rowwise(target: RowwiseTarget, point):
         at += 2
 
     def density(fit):
+        if target.leaves is not None:
+            fit = target.leaves.function(fit, seen.of_leaves)
         given = zip(parts, units, strict=True)
         return sum(
             float(function(fit[rows], rows, number, *free).sum())

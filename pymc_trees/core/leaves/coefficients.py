@@ -17,6 +17,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register_sums
+from pymc_trees.core.leaves.latent.rows import LatentRows, log_rows, no_latents, redraw_latents
 from pymc_trees.core.leaves.normal import log_constant_about_mean, log_rows_about
 
 
@@ -68,6 +69,18 @@ def log_row(leaf, i, output):
     return 0.5 * (np.log(w / (2.0 * np.pi)) - w * (leaf.r[i] - output[0]) ** 2)
 
 
+@njit(cache=True)
+def log_likelihood(leaf, trees):
+    """Log-likelihood of all rows, latent variables integrated out."""
+    if leaf.latent.log_rows != 0:
+        return log_rows(leaf)
+    no_output = np.zeros(1)
+    total = 0.0
+    for i in range(leaf.r.size):
+        total += log_row(leaf, i, no_output)
+    return total
+
+
 # -------------------- Normal coefficients of a basis, Gaussian rows: ``r_i ~ N(b_i . beta, 1/w_i)``
 #
 # With ``beta_k ~ N(mean_k, sd_k**2)`` independent, marginal and conditional are those of
@@ -89,13 +102,16 @@ class BasisData(NamedTuple):
     """(n,) precision of each row, or (1,) of all rows; 0 for rows without a likelihood."""
     work: np.ndarray
     """(d + 1, d) workspace of `posterior`."""
+    latent: LatentRows
+    """Rows with latent variables, for redrawing target and precisions, or none."""
 
 
-def make_basis(mean, sd, basis, residual, precision) -> BasisData:
+def make_basis(mean, sd, basis, residual, precision, latent=None) -> BasisData:
     """Leaf model of a residual (used in place)."""
     mean, sd, basis = (np.ascontiguousarray(v, dtype=np.float64) for v in (mean, sd, basis))
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    return BasisData(mean, sd, basis, residual, precision, np.zeros((mean.size + 1, mean.size)))
+    work, latent = np.zeros((mean.size + 1, mean.size)), no_latents() if latent is None else latent
+    return BasisData(mean, sd, basis, residual, precision, work, latent)
 
 
 @njit(cache=True)
@@ -175,6 +191,8 @@ register_sums(
     n_outputs=_n_outputs_of_basis,
     leaf_output=_leaf_output_of_basis,
     log_constant=_log_constant,
+    log_likelihood=log_likelihood,
+    resample_latents=redraw_latents,
 )
 
 
@@ -225,13 +243,16 @@ class LinearData(NamedTuple):
     """(d + 2, d + 1) workspace of `posterior`."""
     active: np.ndarray
     """(d + 1,) int64 workspace: the slopes of a leaf."""
+    latent: LatentRows
+    """Rows with latent variables, for redrawing target and precisions, or none."""
 
 
-def make_linear(mean, sd, slope_sd, share, rows, residual, precision) -> LinearData:
+def make_linear(mean, sd, slope_sd, share, rows, residual, precision, latent=None) -> LinearData:
     """Leaf model of a residual (used in place), at the rows of `read_linear`."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
+    latent = no_latents() if latent is None else latent
     prior = {"mean": float(mean), "sd": float(sd), "slope_sd": float(slope_sd)}
-    return rows._replace(share=float(share), r=residual, w=precision, **prior)
+    return rows._replace(share=float(share), r=residual, w=precision, latent=latent, **prior)
 
 
 @njit(cache=True)
@@ -240,8 +261,9 @@ def linear_prior(mean, sd, slope_sd, share):
     no_rows, no_slopes = np.empty(0), np.zeros(0, dtype=np.int64)
     work = np.zeros((2, 1))
     z = np.empty((0, 0))
+    none, no_w = no_latents(), np.zeros(1)
     return LinearData(
-        mean, sd, slope_sd, share, PARENT, no_slopes, z, no_rows, np.zeros(1), work, no_slopes
+        mean, sd, slope_sd, share, PARENT, no_slopes, z, no_rows, no_w, work, no_slopes, none
     )
 
 
@@ -275,8 +297,8 @@ def read_linear(n_values, X, constants):
                 x = min(max(x, low), high)
             z[i, slope_of[j]] = (x - mean) / sd
     work, active = np.zeros((d + 2, d + 1)), np.zeros(d + 1, dtype=np.int64)
-    kind, no_rows = int(constants[0]), np.empty(0)
-    return LinearData(0.0, 1.0, 1.0, 0.0, kind, slope_of, z, no_rows, np.zeros(1), work, active)
+    kind, no_rows, none, no_w = int(constants[0]), np.empty(0), no_latents(), np.zeros(1)
+    return LinearData(0.0, 1.0, 1.0, 0.0, kind, slope_of, z, no_rows, no_w, work, active, none)
 
 
 @njit(cache=True)
@@ -321,6 +343,7 @@ def _prior_at(leaf, rows):
         rows.w,
         rows.work,
         rows.active,
+        rows.latent,
     )
 
 
@@ -455,4 +478,6 @@ register_sums(
     path_below=_path_below,
     prior_at=_prior_at,
     log_constant=log_constant_about_mean,
+    log_likelihood=log_likelihood,
+    resample_latents=redraw_latents,
 )

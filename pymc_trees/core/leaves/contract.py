@@ -430,6 +430,9 @@ def register_sums(
     **others : kernel
         Further kernels of `LeafKernels`.
     """
+    others.setdefault(
+        "log_likelihood", _log_likelihood_of_residual if residual else _log_likelihood
+    )
     register(
         model,
         n_stats=n_stats,
@@ -439,6 +442,5 @@ def register_sums(
         draw_values=draw_values,
         swap_residual=_swap_residual_of_sum if residual else _swap_residual,
         add_rows=_add_rows,
-        log_likelihood=_log_likelihood_of_residual if residual else _log_likelihood,
         **others,
     )

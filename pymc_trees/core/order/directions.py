@@ -154,6 +154,8 @@ class OrderedLeaves(NamedTuple):
     """(L, D) float64: statistics of their rows."""
     above: np.ndarray
     """(L, L / 64) uint64: bit b of row a says that leaf b may not lie below leaf a; b > a."""
+    is_free: np.ndarray
+    """(1,) bool: whether no pair is ordered, since no split is in a monotone column."""
 
 
 @njit(cache=True)
@@ -165,7 +167,21 @@ def make_ordered_leaves(n_leaves, n_stats):
         np.empty(n_leaves),
         np.empty((n_leaves, n_stats)),
         np.empty((n_leaves, (n_leaves + 63) // 64), dtype=np.uint64),
+        np.zeros(1, dtype=np.bool_),
     )
+
+
+@njit(cache=True)
+def is_free(branches, directions, nodes, n):
+    """Whether no split above some nodes is in a monotone column."""
+    p = directions.size
+    for k in range(n):
+        node = branches.parent[nodes[k]]
+        while node >= 0:
+            if directions[branches.column[node] % p] != 0:
+                return False
+            node = branches.parent[node]
+    return True
 
 
 @njit(cache=True)
@@ -173,9 +189,12 @@ def order_leaves(leaves, branches, directions, root, stack):
     """Write the leaves of a tree, and which pairs are ordered."""
     n = lower_first(branches, directions, root, stack, leaves.node)
     leaves.n[0] = n
+    leaves.is_free[0] = is_free(branches, directions, leaves.node, n)
     for a in range(n):
         for w in range((n + 63) // 64):
             leaves.above[a, w] = np.uint64(0)
+        if leaves.is_free[0]:
+            continue
         for b in range(a + 1, n):
             if is_below(branches, directions, leaves.node[a], leaves.node[b]):
                 leaves.above[a, b >> 6] |= _ONE << np.uint64(b & 63)
@@ -210,6 +229,8 @@ def bounds_of(leaves, fixed, k):
 @njit(cache=True)
 def fixed_in_order(leaves, fixed):
     """Whether the fixed values are in order."""
+    if leaves.is_free[0]:
+        return True
     for a in range(leaves.n[0]):
         if not fixed[a]:
             continue
@@ -229,7 +250,7 @@ def in_order(leaves):
 def copy_leaves(source, target):
     """Copy one list of leaves to another."""
     n = source.n[0]
-    target.n[0] = n
+    target.n[0], target.is_free[0] = n, source.is_free[0]
     for a in range(n):
         target.node[a], target.value[a] = source.node[a], source.value[a]
         copy_numbers(source.stats[a], target.stats[a])

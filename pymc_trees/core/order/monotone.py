@@ -137,8 +137,10 @@ def standard_bounds(leaf, stats, low, high):
 
 @njit(cache=True)
 def log_weight(leaf, leaves, fixed):
-    """Log of the product of Z over the leaves that are not fixed; they are afterwards."""
+    """Log of the product of Z over the leaves that are not fixed; marks those that it counts."""
     total = 0.0
+    if leaves.is_free[0]:
+        return total
     for k in range(leaves.n[0]):
         if not fixed[k]:
             low, high = bounds_of(leaves, fixed, k)
@@ -162,8 +164,20 @@ def draw_between(leaf, rng, stats, low, high):
 
 
 @njit(cache=True)
+def draw_freely(leaf, rng, leaves, fixed):
+    """Draw the values of leaves that are not fixed, where none is ordered."""
+    for k in range(leaves.n[0]):
+        if not fixed[k]:
+            mean, precision = conditional(leaf, leaves.stats[k])
+            leaves.value[k] = mean + rng.standard_normal() / np.sqrt(precision)
+
+
+@njit(cache=True)
 def _new_normal_values(leaf, rng, order):
     new, fixed, total = order.new, order.fixed, 0.0
+    if new.is_free[0]:
+        draw_freely(leaf, rng, new, fixed)
+        return total
     for k in range(new.n[0]):
         if not fixed[k]:
             low, high = bounds_of(new, fixed, k)
@@ -184,6 +198,12 @@ def _old_normal_weight(leaf, order):
 def _draw_within(leaf, rng, order, problem, tree, n_nodes, work):
     old, new, fixed, values = order.old, order.new, order.fixed, problem.trees.values
     n = old.n[0]
+    if old.is_free[0]:
+        fixed[:n] = False
+        draw_freely(leaf, rng, old, fixed)
+        for k in range(n):
+            values[old.node[k], 0] = old.value[k]
+        return
     if n > 1:
         copy_leaves(old, new)
         fixed[:n] = False

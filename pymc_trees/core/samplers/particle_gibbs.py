@@ -24,6 +24,7 @@ from pymc_trees.core.histograms.contract import (
     score_cuts,
     tempering,
 )
+from pymc_trees.core.leaves.coefficients import BasisData, LinearData
 from pymc_trees.core.leaves.contract import (
     add_rows,
     draw_leaves,
@@ -33,10 +34,12 @@ from pymc_trees.core.leaves.contract import (
     resample_latents,
     swap_residual,
 )
+from pymc_trees.core.leaves.nonconjugate.coefficients import log_ratio_of_particle
 from pymc_trees.core.leaves.nonconjugate.gaussian import GaussianVector, with_prior
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.path import write_paths
+from pymc_trees.core.leaves.vector_lines import VectorLines
 from pymc_trees.core.moves.by_address import is_common
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.problem import Problem, Workspace
@@ -153,7 +156,19 @@ def _correct_for_surrogate(rng, problem, surrogate, particles, work, n_nodes):
                 log_w[c] -= particles.log_m[c, k]
 
 
+@njit(cache=True)
+def _correct_for_gaussian_rows(rng, problem, surrogate, particles, work, n_nodes):
+    """The same of coefficients: the factors are likelihood over Gaussian rows."""
+    for c in range(particles.log_w.size):
+        if particles.log_w[c] > -np.inf:
+            current = work.stats[:, : problem.trees.values.shape[1]]
+            ratio = log_ratio_of_particle(problem.leaf, surrogate, rng, particles, c, current)
+            particles.log_w[c] += ratio
+
+
 register(type(None), start_growth=_sum_statistics, correct_weights=_no_correction)
+for kind in (LinearData, BasisData, VectorLines):
+    register(kind, start_growth=_use_surrogate, correct_weights=_correct_for_gaussian_rows)
 for kind in (NormalData, GaussianVector):
     register(kind, start_growth=_use_surrogate, correct_weights=_correct_for_surrogate)
 

@@ -30,10 +30,11 @@ from pymc_trees.core.leaves.nonconjugate.gaussian import (
     expand_at_anchors,
     expand_at_current,
     fit_screen,
-    log_value_weight,
-    propose_value,
+    log_correction,
+    propose_values,
 )
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, store_log_rows
+from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.problem import count_nodes, ensure_rows, rows_of
 from pymc_trees.core.order.contract import is_ordered
@@ -43,24 +44,13 @@ from pymc_trees.core.samplers.backfitting import metropolis_move
 
 
 @njit(cache=True)
-def write_leaf_statistics(gaussian, trees, n_nodes, work):
+def write_leaf_statistics(gaussian, design, trees, n_nodes, work):
     """Write the statistics of the leaves of the open tree."""
     for k in range(n_nodes):
         node = work.nodes[k]
         if trees.column[node] < 0:
             add_set(gaussian, rows_of(trees, node, work), work.stats[node])
-
-
-@njit(cache=True)
-def weigh_leaves(leaf, screen, trees, n_nodes, work, is_wide):
-    """Log of v(T, mu) without the likelihood."""
-    total = 0.0
-    for k in range(n_nodes):
-        node = work.nodes[k]
-        if trees.column[node] < 0:
-            stats, value = work.stats[node], trees.values[node]
-            total += log_value_weight(leaf, screen, stats, value, is_wide)
-    return total
+    write_paths(gaussian, design, trees, work.nodes, n_nodes, work.stats)
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +82,7 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
         if work.stop_flag[0]:
             return False
         leaf_of = trees.leaf_of[t]
-        subtract_outputs(leaf, values, leaf_of, leaf.offset)
+        subtract_outputs(gaussian, values, leaf_of, leaf.offset)
         is_local = rng.random() < screen.local[0]
         if is_local:
             expand_at_current(leaf, screen, min(1.0, 2.0 * rng.random()))
@@ -102,8 +92,8 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
         n_nodes = node_counts.n_nodes
         ensure_rows(trees, t, n_nodes, work)
         save_tree(trees, t, nodes, n_nodes, work.sets, n_moves, saved)
-        write_leaf_statistics(gaussian, trees, n_nodes, work)
-        before = weigh_leaves(leaf, screen, trees, n_nodes, work, is_local)
+        write_leaf_statistics(gaussian, screened.design, trees, n_nodes, work)
+        before = log_correction(gaussian, leaf, screen, trees, t, n_nodes, work, is_local)
         for i in range(log_rows.size):
             before += log_rows[i]
         n_accepted[:] = 0
@@ -116,12 +106,10 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
                 n_accepted[kind] += outcome
             if outcome != 0:
                 node_counts = count_nodes(trees, t, nodes)
-        for k in range(node_counts.n_nodes):
-            node = nodes[k]
-            if trees.column[node] < 0:
-                propose_value(rng, leaf, screen, work.stats[node], is_local, values[node])
-        after = weigh_leaves(leaf, screen, trees, node_counts.n_nodes, work, is_local)
-        add_outputs(leaf, values, leaf_of, leaf.offset)
+        n_new = node_counts.n_nodes
+        propose_values(gaussian, rng, leaf, screen, trees, n_new, work, is_local)
+        after = log_correction(gaussian, leaf, screen, trees, t, n_new, work, is_local)
+        add_outputs(gaussian, values, leaf_of, leaf.offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1
         if is_ordered(work.order, trees, t) and accepts(rng, after - before):
@@ -130,9 +118,9 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
                 counts[1, k] += n_accepted[k]
             store_log_rows(leaf)
         else:
-            subtract_outputs(leaf, values, leaf_of, leaf.offset)
+            subtract_outputs(gaussian, values, leaf_of, leaf.offset)
             restore_tree(trees, t, n_nodes, work.sets, n_moves, saved)
-            add_outputs(leaf, values, leaf_of, leaf.offset)
+            add_outputs(gaussian, values, leaf_of, leaf.offset)
     resample_times(rng, problem.prior, trees, nodes)
     return True
 

@@ -233,10 +233,11 @@ def check_positive(leaf: LeafPrior, names: list[str]) -> None:
 
 
 def check_outputs(leaf, n_outputs: int) -> None:
-    """Check that leaves of several outputs are normal, with one setting for all or one for each."""
+    """Check that leaves can have several outputs, with one setting for all or one for each."""
     if not isinstance(leaf, LeafPrior) or not leaf.several_outputs:
         raise TypeError(
-            f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), need a NormalLeaf."
+            f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), need a NormalLeaf or a "
+            "LinearLeaf."
         )
     for value in leaf.parameters:
         size = value.type.shape[0] if isinstance(value, Variable) and value.ndim else np.size(value)

@@ -16,16 +16,10 @@ P_CONSTANT = {"linear": 0.0, "mix": 0.5}
 """Probability that a leaf below a split is constant, by `response`."""
 
 
-def with_response(leaf: LeafPrior, response: str, n_outputs: int | None) -> LeafPrior:
+def with_response(leaf: LeafPrior, response: str) -> LeafPrior:
     """Leaf with the form `response`: the slopes of lines have the sd of the leaf values."""
     if check_choice("response", response, ("constant", *P_CONSTANT)) == "constant":
         return leaf
-    if n_outputs is not None:
-        raise ValueError(
-            f"response={response!r} supports one output, but there are {n_outputs}: where they "
-            "are means of a Normal, declare a BART for each and stack them; otherwise leave "
-            "response out."
-        )
     if not isinstance(leaf, NormalLeaf):
         raise ValueError(
             f"response={response!r} replaces a NormalLeaf, but leaf={leaf!r}: leave response out, "

@@ -1,7 +1,7 @@
 """A linear function in every leaf, of the columns of the splits above it."""
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,29 @@ from pymc_trees.core.leaves.coefficients import (
     linear_prior,
     read_linear,
 )
+from pymc_trees.core.leaves.vector_lines import read_vector_lines, vector_lines_prior
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.schema import column_index, listed_columns
-from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
-from pymc_trees.distributions.leaves.normal import check_square
+from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
+from pymc_trees.distributions.leaves.normal import check_square, for_each, numbers_of
 
 WORDS = ("parent", "path", "all")
 MOST_SLOPES = 52
 """A set of columns is kept as the bits of a float."""
+
+
+def _active(code: Variable, n_slopes: int) -> list[Variable]:
+    """Whether each slope exists, by leaf."""
+    if n_slopes == 1:
+        return [pt.gt(code, 0.0)]
+    bits = pt.maximum(code, 0.0)
+    return [pt.gt((bits // 2.0**j) % 2.0, 0.0) for j in range(n_slopes)]
+
+
+def _log_share(code: Variable, p_constant: Variable) -> Variable:
+    """Log probability of being constant or not, by leaf; 0 where there could be no slope."""
+    sloped = pt.switch(pt.lt(code, 0.0), pt.log(p_constant), 0.0)
+    return sloped + pt.switch(pt.gt(code, 0.0), pt.log1p(-p_constant), 0.0)
 
 
 @register_leaf
@@ -35,16 +50,18 @@ class LinearLeaf(LeafPrior):
     Numeric columns, and bools as 0 and 1, are standardised by their mean and standard deviation
     over the training rows; a missing cell takes the mean. Columns of levels, also ordered ones,
     have no slope, however they are split: for a slope, make one a column of numbers first. With a
-    Gaussian likelihood intercepts and slopes are integrated out of every move; other likelihoods
-    are refused.
+    Gaussian likelihood intercepts and slopes are integrated out of every move. Under other
+    likelihoods that are products over rows they are given latent variables of the rows, or proposed
+    under Gaussian rows and accepted by the likelihood.
 
     Parameters
     ----------
-    mean : float or scalar tensor, default 0
-        Mean of the intercept of one leaf of one tree, in the units of y.
-    sd : float or scalar tensor, default 1
-        Standard deviation of that intercept.
-    slope_sd : float or scalar tensor, optional
+    mean : float, tensor or (K,) array, default 0
+        Mean of the intercept of one leaf of one tree, in the units of y. With ``shape=(K, n)``, one
+        number for each output or one for all.
+    sd : float, tensor or (K,) array, default 1
+        Standard deviation of that intercept; as for ``mean``, one for each output or one for all.
+    slope_sd : float, tensor or (K,) array, optional
         Standard deviation of each slope, in units of y for one standard deviation of the column;
         their mean is 0. Default: ``sd``.
     columns : {"parent", "path", "all"}, column or list of columns, default "parent"
@@ -66,7 +83,8 @@ class LinearLeaf(LeafPrior):
     Notes
     -----
     With "path", "all" and named columns there may be at most 52 slopes, and a leaf with d slopes
-    costs about d² times as much as a constant one.
+    costs about d² times as much as a constant one. Where K outputs share their trees, a leaf has
+    K intercepts, and K slopes in each column; it is constant in all of them or in none.
 
     References
     ----------
@@ -99,21 +117,25 @@ class LinearLeaf(LeafPrior):
     signatures = ("()", "()", "()", "()")
     prior = staticmethod(linear_prior)
     outputs = staticmethod(read_linear)
-    in_sums = True
+    in_sums = any_likelihood = several_outputs = True
     n_outputs = 1
 
     def __post_init__(self):
         if self.slope_sd is None:
             object.__setattr__(self, "slope_sd", self.sd)
-        check_positive(self, ["sd", "slope_sd"])
-        if not isinstance(self.mean, Variable) and not is_number(self.mean):
-            raise ValueError(
-                f"LinearLeaf(mean={self.mean!r}): give a number, or a random variable."
-            )
-        for name in ("sd", "slope_sd"):
-            value = getattr(self, name)
-            if not isinstance(value, Variable):
+        for name in ("mean", "sd", "slope_sd"):
+            setting = getattr(self, name)
+            if isinstance(setting, Variable):
+                continue
+            value, sort = numbers_of(setting), "a" if name == "mean" else "a positive"
+            if value is None or (name != "mean" and np.any(value <= 0)):
+                raise ValueError(
+                    f"LinearLeaf({name}={setting!r}): {name} must be {sort} number, or a random "
+                    "variable; one for each output when there are several."
+                )
+            if name != "mean":
                 check_square(self, name, value)
+            object.__setattr__(self, name, value)
         if not is_number(self.p_constant) or not 0 <= self.p_constant < 1:
             raise ValueError(f"p_constant={self.p_constant!r}: must be at least 0 and below 1.")
         if not isinstance(self.extrapolate, bool | np.bool_):
@@ -193,18 +215,12 @@ class LinearLeaf(LeafPrior):
     @staticmethod
     def logp(values, mean, sd, slope_sd, p_constant):
         """Log-density of (L, V) leaf values."""
-        slopes, n_slopes = values[:, -1], values.type.shape[1] - 2
-        bits = pt.maximum(slopes, 0.0)
-        if n_slopes == 1:
-            active = [pt.gt(slopes, 0.0)]
-        else:
-            active = [pt.gt((bits // 2.0**j) % 2.0, 0.0) for j in range(n_slopes)]
+        code, n_slopes = values[:, -1], values.type.shape[1] - 2
         total = pm.logp(pm.Normal.dist(mean, sd), values[:, 0])
-        for j, is_active in enumerate(active):
+        for j, is_active in enumerate(_active(code, n_slopes)):
             density = pm.logp(pm.Normal.dist(0.0, slope_sd), values[:, 1 + j])
             total = total + pt.switch(is_active, density, 0.0)
-        sloped = pt.switch(pt.lt(slopes, 0.0), pt.log(p_constant), 0.0)
-        return total + pt.switch(pt.gt(slopes, 0.0), pt.log1p(-p_constant), sloped)
+        return total + _log_share(code, p_constant)
 
     @staticmethod
     def initial_value(k, mean, sd, slope_sd, share):
@@ -231,3 +247,95 @@ class LinearLeaf(LeafPrior):
     def functions(outputs):
         """One function, (n,)."""
         return outputs[:, 0]
+
+    def of_output(self, k: int) -> "LinearLeaf":
+        """Prior of output k alone."""
+        settings = self.mean, self.sd, self.slope_sd
+        return replace(self, **_named(v[k] if np.ndim(v) else v for v in settings))
+
+    def of_outputs(self, n_outputs: int) -> "LinearVectorLeaf":
+        """Prior of a leaf that holds all outputs."""
+        settings = (for_each(v, n_outputs) for v in (self.mean, self.sd, self.slope_sd))
+        named = _named(pt.specify_shape(v, (n_outputs,)) for v in settings)
+        rest = self.columns, self.extrapolate, self.p_constant
+        return LinearVectorLeaf(**named, **dict(zip(REST, rest, strict=True)), k=n_outputs)
+
+
+REST = "columns", "extrapolate", "p_constant"
+
+
+def _named(settings) -> dict:
+    return dict(zip(("mean", "sd", "slope_sd"), settings, strict=True))
+
+
+# ----------------------------------------------------------------- K outputs that share their trees
+
+
+@register_leaf
+@dataclass(frozen=True, eq=False)
+class LinearVectorLeaf(LinearLeaf):
+    """`LinearLeaf` of K outputs that share their trees, as the random variable takes it."""
+
+    k: int = 1
+
+    name = "linear_vector"
+    signatures = ("(k)", "(k)", "(k)", "()")
+    prior = staticmethod(vector_lines_prior)
+    outputs = staticmethod(read_vector_lines)
+    several_outputs = False
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """Outputs per row."""
+        return self.k
+
+    @property
+    def n_values(self) -> int:
+        """Intercepts, slopes, and which slopes there are."""
+        slopes = 1 if self._word == "parent" else int((self.read[3::4] > 0).sum())
+        return self.k * (1 + slopes) + 1
+
+    @staticmethod
+    def logp(values, mean, sd, slope_sd, p_constant):
+        """Log-density of (L, V) leaf values."""
+        code, k = values[:, -1], mean.type.shape[0]
+        n_slopes = (values.type.shape[1] - 1) // k - 1
+        total = pm.logp(pm.Normal.dist(mean, sd), values[:, :k]).sum(axis=1)
+        for j, is_active in enumerate(_active(code, n_slopes)):
+            slopes = values[:, (1 + j) * k : (2 + j) * k]
+            density = pm.logp(pm.Normal.dist(0.0, slope_sd), slopes).sum(axis=1)
+            total = total + pt.switch(is_active, density, 0.0)
+        return total + _log_share(code, p_constant)
+
+    @staticmethod
+    def initial_value(k, mean, sd, slope_sd, share):
+        """Constant trees."""
+        n_outputs = mean.type.shape[0]
+        return [mean[j] for j in range(n_outputs)] + [0.0] * (k - n_outputs)
+
+    @staticmethod
+    def initial_spread(k, mean, sd, slope_sd, share):
+        """Sds of the constants."""
+        n_outputs = mean.type.shape[0]
+        return [sd[j] for j in range(n_outputs)] + [0.0] * (k - n_outputs)
+
+    @staticmethod
+    def words(values, constants, columns):
+        """The intercepts, and the slopes there are, per standard deviation of the column."""
+        names = [columns[j] for j in np.flatnonzero(constants[3::4] > 0)]
+        code, is_parent = int(max(values[-1], 0.0)), int(constants[0]) == PARENT
+        k = (len(values) - 1) // (2 if is_parent else 1 + len(names))
+        table = np.reshape(values[:-1], (-1, k))
+        if is_parent:
+            active = [(code - 1, table[1])] * (code > 0)
+        else:
+            active = [(j, slopes) for j, slopes in enumerate(table[1:]) if code >> j & 1]
+        found = [", ".join(f"{v:.4g}" for v in table[0])]
+        for j, slopes in active:
+            found.append(f"{', '.join(f'{v:+.4g}' for v in slopes)} per sd of {names[j]}")
+        return found
+
+    @staticmethod
+    def functions(outputs):
+        """One function, (K, n)."""
+        return outputs.T

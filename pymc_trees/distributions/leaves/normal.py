@@ -132,7 +132,7 @@ class NormalLeaf(LeafPrior):
             setting = getattr(self, name)
             if isinstance(setting, Variable):
                 continue
-            value = _numbers(setting)
+            value = numbers_of(setting)
             if value is None or (name == "sd" and np.any(value <= 0)):
                 raise ValueError(
                     f"NormalLeaf({name}={setting!r}): {name} must be a {sort} number, or a random "
@@ -190,7 +190,7 @@ def check_square(leaf: LeafPrior, name: str, value) -> None:
         )
 
 
-def _numbers(value):
+def numbers_of(value):
     """A number, or several as an array; None for anything else."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]

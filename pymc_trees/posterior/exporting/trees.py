@@ -9,6 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_trees.core.columns.cells import SET
 from pymc_trees.core.leaves.coefficients import read_linear
 from pymc_trees.core.leaves.contract import constant_leaf
+from pymc_trees.core.leaves.vector_lines import read_vector_lines
 from pymc_trees.core.soft_forest.encode import BANDWIDTHS
 from pymc_trees.core.value.fields import CHECKSUM, UNUSED
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs, training_rows
@@ -98,7 +99,7 @@ def _kind_of(forest: Variable) -> str:
     outputs = forest.owner.op.leaf_type.outputs if is_forest(forest) else None
     if outputs is constant_leaf:
         return CONSTANT
-    if outputs is read_linear:
+    if outputs in (read_linear, read_vector_lines):
         return LINEAR
     raise ValueError(
         f"{forest.name} has trees or leaves that a predictor cannot hold: it takes BART, "

@@ -150,10 +150,11 @@ class LocalMoves(Kernel):
         if data.tuning:
             delayed = delayed.averaged(data.problem.leaf.offset - data.level)
         stats = {}
-        if delayed.fails:
+        fails = delayed.fails and not data.forest.target.has_coefficients  # proposed so alone
+        if fails:
             stats = self._run(self._sweeps(rng, data, moves), data, n_sweeps)
             stats["accept_delayed"] = np.nan
-        if data.tuning or not delayed.fails:
+        if data.tuning or not fails:
             run = delayed.sweeps(rng, data, moves)
             screened = self._run(run, data, 1 if stats else n_sweeps, ("accept_delayed",))
             if data.tuning:

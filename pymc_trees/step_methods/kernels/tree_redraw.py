@@ -9,6 +9,7 @@ from pymc_trees.core.columns.mixed import rules_from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_interruptible
+from pymc_trees.core.leaves.nonconjugate.coefficients import CoefficientRows
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_gaussian_leaf
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
@@ -121,9 +122,12 @@ class TreeRedraw(Kernel):
         """Redraws of a batch, as a function without arguments."""
         forest, problem, work = data.forest, data.problem, data.work
         space = self.workspace(forest)
-        look = space.look_ahead(space.surrogate or problem.leaf)
+        surrogate = space.surrogate
+        if isinstance(problem.leaf, CoefficientRows):
+            surrogate = problem.leaf.gaussian
+        look = space.look_ahead(surrogate or problem.leaf)
         growth = Growth(space.particles, space.bins, look, self.proposal, work.buffer)
-        start = growth_by_address(space.handles, problem, growth, space.surrogate, work)
+        start = growth_by_address(space.handles, problem, growth, surrogate, work)
         arguments = growth, self.scheme, work, batch, outcome
         return partial(forest.call, particle_sweep, rng, *start, *arguments)
 
@@ -142,7 +146,8 @@ class RedrawWorkspace:
         order = forest.row_index.order
         self.bins = make_bins(forest.design.columns, BINS, rules_from_prior(forest.design), order)
         self.surrogate = None
-        if forest.target.needs_surrogate:
+        coefficients = getattr(forest.target, "has_coefficients", False)
+        if forest.target.needs_surrogate and not coefficients:
             k = forest.layout.n_values
             self.surrogate = make_gaussian_leaf(np.zeros(k), np.ones(k), n, 1)
         self.handles, self._look = particle_handles(), None

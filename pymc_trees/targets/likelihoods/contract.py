@@ -185,10 +185,14 @@ def register_likelihood(leaf: str):
 
 def refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
     """Error that names the obstacle and the supported cases."""
-    supported = LIKELIHOODS[graph.rv.owner.op.leaf].supported
+    leaf, other = graph.rv.owner.op.leaf_type, "any other likelihood"
+    if leaf.any_likelihood and not leaf.is_constant():
+        other = "a likelihood that is not known to be a product over rows"
+    registered = LIKELIHOODS.get(leaf.name)  # lines of several outputs have none
+    supported = f"They do for {registered.supported}. " if registered else ""
     return NotConjugateError(
-        f"The leaf values of {graph.rv.name} do not integrate out: {reason}. They do for "
-        f"{supported}. Under any other likelihood take a NormalLeaf."
+        f"The leaf values of {graph.rv.name} do not integrate out: {reason}. {supported}Under "
+        f"{other} take a NormalLeaf."
     )
 
 
@@ -356,7 +360,8 @@ def recognise_rows(graph: ForestGraph, kind: type) -> tuple[ObservedTerm, Any, A
         When there is none of that kind.
     """
     term = sole_term(graph)
-    if term is None or graph.layout.n_values != 1 or term.value.ndim != 1:
+    one = graph.combines or graph.layout.n_outputs == 1
+    if term is None or not one or term.value.ndim != 1:
         raise NotRecognisedError("another kind of likelihood")
     for op, likelihoods in ROW_LIKELIHOODS.items():
         for each in likelihoods if isinstance(term.rv.owner.op, op) else ():

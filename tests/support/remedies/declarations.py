@@ -340,7 +340,7 @@ DECLARATIONS = [
         lambda: pmt.NormalLeaf(0, 1e-300 * 1e300),
     ),
     remedy(
-        "LinearLeaf(mean=…): give a number, or a random variable",
+        "LinearLeaf(…=…): … must be … number, or a random variable",
         lambda: pmt.LinearLeaf(mean="a"),
         lambda: pmt.LinearLeaf(mean=1.0),
         lambda: pmt.LinearLeaf(mean=pt.constant(1.0)),

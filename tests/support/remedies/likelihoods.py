@@ -93,6 +93,10 @@ def counted(mu):
     pm.Poisson("y", pm.math.exp(mu), observed=COUNTS)
 
 
+def _cumulated(mu):
+    pm.Poisson("y", pm.math.exp(mu).cumsum(), observed=COUNTS)
+
+
 def _negative(**given):
     def likelihood(mu):
         pm.Normal("y", mu, pm.Normal("sigma", 0, 1, **given), observed=Y)
@@ -137,9 +141,9 @@ LIKELIHOODS = [
         _started(lambda mu: normal(mu, Y[1:]), X=X[1:]),
     ),
     remedy(
-        "Under any other likelihood take a NormalLeaf",
-        _linear(counted),
-        stepped(observed(counted)),
+        "Under … take a NormalLeaf",
+        _linear(_cumulated),
+        stepped(observed(_cumulated)),
     ),
     remedy(
         "for a single column give observed=y.ravel()",

@@ -8,7 +8,7 @@ With K outputs, a row is exp(l_i' mu - mu' P_i mu / 2), and ``mu ~ N(mean, diag(
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,8 +144,10 @@ def make_gaussian_leaf(mean, sd, n: int, max_nodes: int) -> NormalData | Gaussia
     return make_normal(mean[0], sd[0], np.zeros(n), np.ones(n), max_nodes)
 
 
-def with_prior(gaussian: NormalData | GaussianVector, mean, sd) -> NormalData | GaussianVector:
-    """The same rows under the prior of a leaf, (K,) each."""
+def with_prior(gaussian, mean, sd):
+    """The same rows under the prior of a leaf, (K,) each; coefficients have theirs already."""
+    if not isinstance(gaussian, NormalData | GaussianVector):
+        return gaussian
     if isinstance(gaussian, NormalData):
         mean, sd = float(mean[0]), float(sd[0])
     return gaussian._replace(mean=mean, sd=sd)
@@ -157,12 +159,18 @@ def set_gaussian_rows(gaussian, linear, precision, offset, power):
 
 
 @generic("gaussian")
+def add_prior_mean(gaussian, outputs):
+    """Add the prior mean of the outputs of one tree to (n, K) numbers."""
+
+
+@generic("gaussian")
 def fit_values(gaussian, stats, mode, factor):
     """Write mean (K,) and lower factor (K, K) of the precision of leaf values given their rows."""
 
 
 @njit(cache=True)
-def _set_rows_of_one(gaussian, linear, precision, offset, power):
+def set_row_targets(gaussian, linear, precision, offset, power):
+    """`set_gaussian_rows` of one output: a target and a precision of each row."""
     r, w = gaussian.r, gaussian.w
     for i in range(r.size):
         w_i = precision[i, 0, 0]
@@ -176,11 +184,23 @@ def _fit_value(gaussian, stats, mode, factor):
     factor[0, 0] = math.sqrt(precision)
 
 
-register(NormalData, set_gaussian_rows=_set_rows_of_one, fit_values=_fit_value)
+@njit(cache=True)
+def _add_mean(gaussian, outputs):
+    for i in range(outputs.shape[0]):
+        outputs[i, 0] += gaussian.mean
+
+
+register(
+    NormalData,
+    set_gaussian_rows=set_row_targets,
+    add_prior_mean=_add_mean,
+    fit_values=_fit_value,
+)
 
 
 @njit(cache=True)
-def _set_rows(gaussian, linear, precision, offset, power):
+def set_row_matrices(gaussian, linear, precision, offset, power):
+    """`set_gaussian_rows` of several outputs: a vector and a matrix of each row."""
     n, k = offset.shape
     for i in range(n):
         for a in range(k):
@@ -198,7 +218,20 @@ def _fit_values(gaussian, stats, mode, factor):
     factor[:] = gaussian.factor
 
 
-register(GaussianVector, set_gaussian_rows=_set_rows, fit_values=_fit_values)
+@njit(cache=True)
+def add_means(gaussian, outputs):
+    """`add_prior_mean` of several outputs."""
+    for i in range(outputs.shape[0]):
+        for a in range(outputs.shape[1]):
+            outputs[i, a] += gaussian.mean[a]
+
+
+register(
+    GaussianVector,
+    set_gaussian_rows=set_row_matrices,
+    add_prior_mean=add_means,
+    fit_values=_fit_values,
+)
 
 
 # ----------------------------- Second-order expansion of a row: exp(linear' f - f' precision f / 2)
@@ -283,7 +316,7 @@ ROOT_3 = math.sqrt(3.0)
 class Screen(NamedTuple):
     """Gaussian rows under which proposals are screened, for leaves with K values."""
 
-    gaussian: NormalData | GaussianVector
+    gaussian: Any
     """Leaf model of the Gaussian rows of one tree."""
     anchor: np.ndarray
     """(n, K) a, the function value at which each row's likelihood is expanded."""
@@ -305,12 +338,17 @@ class Screen(NamedTuple):
     """(K, K) lower factor of its precision."""
 
 
-def make_screen(mean, sd, anchor, spread, local, max_nodes) -> Screen:
-    """Screen under the prior of a leaf, with anchors but without rows."""
+def make_screen(mean, sd, anchor, spread, local, max_nodes, gaussian=None) -> Screen:
+    """Screen under the prior of a leaf, with anchors but without rows.
+
+    ``gaussian`` is the leaf model of leaves that are no K normal values.
+    """
     n, k = anchor.shape
     spread = np.broadcast_to(np.asarray(spread, dtype=np.float64), (n, k)).copy()
     rows = [np.zeros(shape) for shape in 2 * [(n, k), (n, k, k)]]
-    gaussian, share = make_gaussian_leaf(mean, sd, n, max_nodes), np.full(1, float(local))
+    if gaussian is None:
+        gaussian = make_gaussian_leaf(mean, sd, n, max_nodes)
+    share = np.full(1, float(local))
     return Screen(gaussian, anchor.copy(), spread, share, *rows, np.zeros(k), np.zeros((k, k)))
 
 
@@ -357,13 +395,22 @@ def expand_at_anchors(offset, screen):
 @njit(cache=True)
 def expand_at_current(leaf, screen, power):
     """Write rows expanded at ``leaf.offset`` plus the prior mean, raised to ``power``."""
-    offset, outputs, mean = leaf.offset, leaf.work.outputs, leaf.mean
+    offset, outputs = leaf.offset, leaf.work.outputs
     linear, precision = screen.local_linear, screen.local_precision
-    for i in range(offset.shape[0]):
-        for a in range(mean.size):
-            outputs[i, a] = offset[i, a] + mean[a]
+    outputs[:] = offset
+    add_prior_mean(screen.gaussian, outputs)
     expand_rows(outputs, slopes_of_rows(leaf), linear, precision)
     set_gaussian_rows(screen.gaussian, linear, precision, offset, power)
+
+
+@generic("gaussian")
+def propose_values(gaussian, rng, leaf, screen, trees, n_nodes, work, is_local):
+    """Draw the values of the leaves of the open tree from q."""
+
+
+@generic("gaussian")
+def log_correction(gaussian, leaf, screen, trees, tree, n_nodes, work, is_local):
+    """Log of the product of ``p(value) / (m~ q(value))`` over the leaves of the open tree."""
 
 
 @njit(cache=True)
@@ -398,3 +445,26 @@ def log_value_weight(leaf, screen, stats, value, is_wide):
             z += factor[b, a] * (value[b] - mode[b])
         log_ratio += 0.5 * (LOG_2_PI + z * z) - math.log(factor[a, a])
     return log_ratio
+
+
+@njit(cache=True)
+def _propose_values(gaussian, rng, leaf, screen, trees, n_nodes, work, is_local):
+    for k in range(n_nodes):
+        node = work.nodes[k]
+        if trees.column[node] < 0:
+            propose_value(rng, leaf, screen, work.stats[node], is_local, trees.values[node])
+
+
+@njit(cache=True)
+def _log_correction(gaussian, leaf, screen, trees, tree, n_nodes, work, is_local):
+    total = 0.0
+    for k in range(n_nodes):
+        node = work.nodes[k]
+        if trees.column[node] < 0:
+            stats, value = work.stats[node], trees.values[node]
+            total += log_value_weight(leaf, screen, stats, value, is_local)
+    return total
+
+
+for kind in (NormalData, GaussianVector):
+    register(kind, propose_values=_propose_values, log_correction=_log_correction)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.dispatch import generic, registrar
+from pymc_trees.core.compile.dispatch import generic, register, registrar
+from pymc_trees.core.leaves.nonconjugate.coefficients import CoefficientRows
 from pymc_trees.core.leaves.nonconjugate.gaussian import expand_rows, set_gaussian_rows
 from pymc_trees.core.leaves.nonconjugate.joint import (
     JointData,
@@ -101,6 +102,7 @@ def _finish_rowwise(leaf, rng, particles, c):
 
 
 register_surrogate(RowwiseData, fill_surrogate=_fill_rowwise, finish_tree=_finish_rowwise)
+register(CoefficientRows, fill_surrogate=_fill_rowwise)
 
 
 # ------------------------------------------------------------------- A joint likelihood of all rows
