@@ -3,13 +3,14 @@
 Reading order: `graph` (the terms of a model that depend on a forest, and errors), `settings` (of
 the prior, and other expressions, at a point), `contract` (the interface of a target), `terms` (the
 summands of a log-likelihood), `rows` (summands of single rows), `native` (graphs as functions that
-kernels call), `likelihoods` (those that are recognised, a family in each file); `conjugate` (leaf
-values integrate out, perhaps given latent variables of the rows), `rowwise` (any product over rows)
-and `joint` (any other likelihood); `choose` (the target of a forest), `parameters` (other
-parameters of a likelihood), `noise` (what enters the sd of Normal rows alone), `latent_normals`
-(entries of MvNormal rows that are not observed, and their limits), `affine` (linear maps in a
-graph), `ridges` (what moves together while no row's likelihood changes), `forest_state` and
-`soft_forest_state` (working arrays of a forest between two steps).
+kernels call), `likelihoods` (those that are recognised, a family in each file), `combination`
+(several outputs of which one function is seen), `leaf_rows` (how leaves read Gaussian rows);
+`conjugate` (leaf values integrate out, perhaps given latent variables of the rows), `rowwise` (any
+product over rows) and `joint` (any other likelihood); `choose` (the target of a forest),
+`parameters` (other parameters of a likelihood), `noise` (what enters the sd of Normal rows alone),
+`latent_normals` (entries of MvNormal rows that are not observed, and their limits), `affine`
+(linear maps in a graph), `ridges` (what moves together while no row's likelihood changes),
+`forest_state` and `soft_forest_state` (working arrays of a forest between two steps).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

@@ -423,7 +423,10 @@ def test_lines_of_two_outputs_are_sampled_kept_and_exported(separate, rng):
         )
     known = idata.posterior["f"].to_numpy()[..., :7]
     np.testing.assert_allclose(found.predictions["f"], known, atol=1e-10)
-    np.testing.assert_allclose(held.predictions(X[:7], "f"), known, atol=1e-10)
+    np.testing.assert_allclose(held.draws(X[:7], var_names=["f"])["f"], known, atol=1e-10)
+    many = held.draws(np.tile(X, (8, 1)), var_names=["f"])["f"]  # by another way than few rows
+    again = np.concatenate([idata.posterior["f"].to_numpy()] * 8, axis=-1)
+    np.testing.assert_allclose(many, again, atol=1e-10)
     logp = model.compile_logp(vars=model.free_RVs)
     assert np.isfinite(logp(model.initial_point()))
 
