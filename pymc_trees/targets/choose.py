@@ -11,11 +11,13 @@ from pymc_trees.targets.contract import Target
 from pymc_trees.targets.graph import ForestGraph, ForestUseError, UnsupportedModelError, read_graph
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
+from pymc_trees.targets.separate import SeparateTarget
 
 TARGETS: list[type[Target]] = [
     ConjugateTarget,
     LatentTarget,
     KernelTarget,
+    SeparateTarget,
     RowwiseTarget,
     JointTarget,
 ]

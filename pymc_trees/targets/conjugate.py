@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_trees.core.leaves.latent.mixtures import PARTS
 from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
 from pymc_trees.targets.graph import ForestGraph
 from pymc_trees.targets.leaf_rows import leaf_rows
@@ -12,8 +13,10 @@ from pymc_trees.targets.likelihoods.contract import (
     recognise,
     recognise_rows,
     rows_of,
+    with_others,
 )
 from pymc_trees.targets.likelihoods.expressions import read_affine
+from pymc_trees.targets.likelihoods.observed import Part
 from pymc_trees.targets.settings import PointFunction, Settings
 
 
@@ -99,10 +102,19 @@ class LatentTarget:
         leaves = leaf_rows(graph, outputs)
         if leaves is None:
             raise NotRecognisedError("several outputs")
-        self.leaves = leaves
+        self.leaves, self.augmentation = leaves, self.likelihood.augmentation
+        others: list = []
+        if isinstance(term, Part):
+            others = [*term.others, *([] if term.constant is None else [term.constant])]
+            if term.others and self.augmentation not in PARTS:
+                raise NotRecognisedError(f"{term.distribution} of such a component")
+        self._is_component = len(others) == 2
+        if self._is_component:
+            self.augmentation = PARTS[self.augmentation]
         affine = read_affine(eta, outputs)
-        self._n_affine, self._n_parameters = len(affine), len(parameters)
-        wanted = [term.value, *affine, *parameters, *leaves.wanted]
+        self._n_others, self._n_affine = len(others), len(affine)
+        self._n_parameters = len(parameters)
+        wanted = [*others, term.value, *affine, *parameters, *leaves.wanted]
         self._numbers_at = PointFunction(graph.model, graph.rv, wanted, outputs, self._rows)
 
     @property
@@ -111,25 +123,36 @@ class LatentTarget:
         return self.leaves.n_stats
 
     def at(self, point: dict) -> tuple[Settings, tuple]:
-        """Settings; numbers of the rows, slope and offset of the predictor, and of the leaves."""
+        """Settings; numbers of the rows, slope and offset of the predictor, of the leaves, and c.
+
+        c is the log-likelihood of the model minus that of the leaf model.
+        """
         return self._numbers_at(point)
 
     def _rows(self, values):
-        observed, *rest = values
+        others, (observed, *rest) = values[: self._n_others], values[self._n_others :]
         n = self.layout.n_rows
         offset, *slope = rest[: self._n_affine]
         slope, offset = (_each(v, n) for v in (slope[0] if slope else 1.0, offset))
         end = self._n_affine + self._n_parameters
         parameters, of_leaves = rest[self._n_affine : end], rest[end:]
         numbers = latent_numbers(self.likelihood, observed, parameters, slope + offset)
-        return numbers, slope, offset, of_leaves
+        constant = _each(self.likelihood.log_scale(numbers), n)
+        if not self._is_component:
+            c = float(constant.sum() + np.sum(_each(sum(others), n)))
+            return numbers, slope, offset, of_leaves, c
+        a, b = (_each(v, n) for v in others)
+        return with_others(numbers, a, b + constant), slope, offset, of_leaves, 0.0
 
     def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray, rng=None):
         """Leaf model given latent variables, which are drawn, and the target of f given them."""
-        numbers, slope, offset, of_leaves = seen
+        numbers, slope, offset, of_leaves, _ = seen
         f = np.ascontiguousarray(self.leaves.function(fit, of_leaves)[:, 0])
-        latent = latent_rows(self.likelihood.augmentation, numbers, slope, offset, f.copy())
-        w = latent_precisions(self.likelihood, numbers, slope)
+        latent = latent_rows(self.augmentation, numbers, slope, offset, f.copy())
+        if self._is_component:
+            w = np.ones(f.size)
+        else:
+            w = latent_precisions(self.likelihood, numbers, slope)
         leaf = self.leaves.leaf_data(settings, of_leaves, np.zeros(f.size), w, latent)
         redraw_latents(leaf, rng)
         if self.layout.n_outputs > 1:  # the function does not determine the outputs
@@ -139,7 +162,7 @@ class LatentTarget:
 
     def log_scale(self, seen: tuple) -> float:
         """Log-likelihood of the model minus that of the leaf model."""
-        return self.likelihood.log_scale(seen[0])
+        return seen[4]
 
 
 def latent_numbers(

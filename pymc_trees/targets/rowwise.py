@@ -1,6 +1,7 @@
 """Target of a forest under any likelihood that is a product over rows."""
 
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytensor.tensor as pt
 from numba import carray
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.generated import c_function
+from pymc_trees.core.leaves.latent.mixtures import log_sum
 from pymc_trees.core.leaves.nonconjugate.coefficients import make_coefficient_rows
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
@@ -18,7 +21,9 @@ from pymc_trees.targets.likelihoods.contract import (
     KernelLikelihood,
     recognise_rows,
     rows_of,
+    with_others,
 )
+from pymc_trees.targets.likelihoods.observed import Part
 from pymc_trees.targets.native import Group, LazilyCompiled, NativeFunction, UnitData, pack
 from pymc_trees.targets.rows import UnitTerm, read_rows
 from pymc_trees.targets.settings import PointFunction, Settings
@@ -190,6 +195,42 @@ def _key(kernel, of: str) -> str | None:
     return f"{of} {function.__module__}.{function.__qualname__}" if own else None
 
 
+# ---------------------- Component of a mixture: L = log(exp(a) + exp(b + l)), l from such kernels
+#
+# With the share r of the component, L' = r l' and L'' = r l'' + r (1 - r) l'^2. The last two
+# numbers of a row are a and b.
+
+
+@functools.cache
+def part_value(value):
+    """Kernel of the log-likelihood of a row of a mixture, from that of a component."""
+
+    @njit(cache=False)  # it is compiled into the native function
+    def of_mixture(numbers, f):
+        a, b = numbers[-2], numbers[-1]
+        return a if b == -np.inf else log_sum(a, b + value(numbers, f))
+
+    return of_mixture
+
+
+@functools.cache
+def part_slopes(value, slopes):
+    """Kernel of its derivatives."""
+
+    @njit(cache=False)  # it is compiled into the native function
+    def of_mixture(numbers, f):
+        a, b = numbers[-2], numbers[-1]
+        if b == -np.inf:
+            return 0.0, 0.0
+        first, second = slopes(numbers, f)
+        if a == -np.inf:
+            return first, second
+        share = 1.0 / (1.0 + math.exp(a - b - value(numbers, f)))
+        return share * first, share * (second + (1.0 - share) * first * first)
+
+    return of_mixture
+
+
 # ------------------------------------ Target of a forest whose likelihood has hand-written kernels
 
 
@@ -199,12 +240,16 @@ class KernelFunction(LazilyCompiled):
 
     likelihood: type[KernelLikelihood]
     with_slopes: bool
+    is_component: bool
 
     def __post_init__(self):
         self.choices = [self.likelihood]
 
     def _compile(self, of):
-        return native_slopes(of.slopes) if self.with_slopes else native_value(of.value)
+        value, slopes = of.value, of.slopes
+        if self.is_component:
+            value, slopes = part_value(value), part_slopes(value, slopes)
+        return native_slopes(slopes) if self.with_slopes else native_value(value)
 
 
 class KernelTarget(RowwiseTarget):
@@ -226,19 +271,22 @@ class KernelTarget(RowwiseTarget):
     def __init__(self, graph: ForestGraph):
         self.name, self.layout = graph.rv.name, graph.layout
         term, self.likelihood, (wanted, outputs) = recognise_rows(graph, KernelLikelihood)
-        self.leaves, self._n_wanted = leaf_rows(graph, outputs), len(wanted)
-        kind = type(self.likelihood)
-        self.value, self.slopes = KernelFunction(kind, False), KernelFunction(kind, True)
-        wanted = [term.value, *wanted, *self._wanted_of_leaves()]
+        others = term.others if isinstance(term, Part) else ()
+        self.leaves = leaf_rows(graph, outputs)
+        kind, self._n_others, self._n_wanted = type(self.likelihood), len(others), len(wanted)
+        self.value, self.slopes = (KernelFunction(kind, one, bool(others)) for one in (False, True))
+        wanted = [*others, term.value, *wanted, *self._wanted_of_leaves()]
         self._numbers_at = PointFunction(graph.model, graph.rv, wanted, outputs, self._rows)
 
     def _rows(self, values):
         n = self.layout.n_rows
-        end = 1 + self._n_wanted
-        parameters = [np.asarray(v, dtype=np.float64) for v in values[1:end]]
-        columns = self.likelihood.numbers(rows_of(values[0], n), parameters)
+        others, (observed, *rest) = values[: self._n_others], values[self._n_others :]
+        parameters = [np.asarray(v, dtype=np.float64) for v in rest[: self._n_wanted]]
+        columns = self.likelihood.numbers(rows_of(observed, n), parameters)
         numbers = np.stack([np.broadcast_to(np.ravel(c), (n,)) for c in columns], axis=1)
         if np.isnan(numbers).any():
             raise ValueError("Parameters of the observed variable are not finite at this point.")
+        if others:
+            numbers = with_others(numbers, *(np.broadcast_to(v, (n,)) for v in others))
         shape = np.array(numbers.shape, dtype=np.int64)
-        return UnitData(shape, np.ravel(numbers), tuple(values[end:]))
+        return UnitData(shape, np.ravel(numbers), tuple(rest[self._n_wanted :]))

@@ -28,6 +28,7 @@ from pymc_trees.targets.likelihoods.contract import (
     recognise_rows,
     sole_term,
 )
+from pymc_trees.targets.likelihoods.observed import Part
 from pymc_trees.terms.priors import Gaussian, read_gaussian, zero_sum_basis
 
 MOST_COEFFICIENTS = 800
@@ -197,8 +198,10 @@ def _read_likelihood(model, forest, term):
         (mean, sd), outputs = term.opened()
         return None, isinstance(term.rv.owner.op, LogNormalRV), mean, [sd], outputs
     try:
-        _, likelihood, predictor = recognise_rows(read_graph(model, forest), LatentLikelihood)
+        seen, likelihood, predictor = recognise_rows(read_graph(model, forest), LatentLikelihood)
     except (NotRecognisedError, NotConjugateError):
+        return None
+    if isinstance(seen, Part):  # a part of a mixture, whose other parts may see the vectors too
         return None
     return likelihood, False, predictor.eta, predictor.parameters, predictor.outputs
 

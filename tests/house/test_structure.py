@@ -19,13 +19,14 @@ POSITIONS = {
     **dict.fromkeys(
         [
             f"targets/likelihoods/{name}.py"
-            for name in ("binary", "classes", "expressions", "robust")
+            for name in ("binary", "classes", "expressions", "observed", "robust")
         ],
         "Ops between a linear predictor and a likelihood",
     ),
     "targets/graph.py": "Ops between a forest's function and one of several outputs",
     "targets/latent_normals.py": "Ops between entries of normal rows and their limits",
     "targets/noise.py": "Ops between a variable and the sd of rows",
+    "targets/separate.py": "Ops between a forest's function and one of two outputs",
     "targets/rows.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",
     "terms/priors.py": "the distributions that a random walk is made of",

@@ -242,8 +242,11 @@ OTHER_LIKELIHOODS = [
             ("gaps", "truncated", "cgm"),
             ("repeats", "no_curvature", "grow_prune"),
             ("gaps", "no_slope", "three_a_visit"),
+            ("gaps", "positive", "cgm"),
+            ("gaps", "inflated", "three_a_visit"),
         ],
     ),
+    *table(nonconjugate.conjugate, [("gaps", "hurdle", "three_a_visit")]),
     *table(
         nonconjugate.guided_particles,
         quick=[],
@@ -257,6 +260,7 @@ OTHER_LIKELIHOODS = [
             ("gaps", "times", 3, "prior"),
             ("gaps", "switched", 3, "optimal"),
             ("gaps", "no_slope", 2, "optimal"),
+            ("gaps", "inflated", 3, "optimal"),
         ],
     ),
     *table(
@@ -277,6 +281,9 @@ OTHER_LIKELIHOODS = [
             ("gaps", "student", "three_a_visit"),
             ("gaps", "rowwise", "cgm"),
             ("two_columns", "mixture", "cgm"),
+            ("gaps", "share", "three_a_visit"),
+            ("gaps", "cures", "cgm"),
+            ("gaps", "uncured", "three_a_visit"),
         ],
     ),
     *table(
@@ -286,9 +293,10 @@ OTHER_LIKELIHOODS = [
         ],
         rest=[
             ("gaps", "quantile", "prior"),
+            ("gaps", "uncured", "optimal"),
         ],
     ),
-    *table(nonconjugate.two_latent_trees, [("binomial",)], [("quantile",)]),
+    *table(nonconjugate.two_latent_trees, [("binomial",)], [("quantile",), ("uncured",)]),
     *table(
         nonconjugate.screened,
         quick=[
@@ -304,6 +312,7 @@ OTHER_LIKELIHOODS = [
             ("gaps", "bounded", "three_a_visit", 0.4, 0.5),
             ("gaps", "gamma_shape", "three_a_visit", 0.3, 0.2),
             ("gaps", "times", "perturb", 0.4, 0.2),
+            ("gaps", "inflated", "three_a_visit", 0.4, 0.2),
             ("gaps", "switched", "three_a_visit", 0.4, 0.2),
             ("gaps", "no_slope", "perturb", 0.4, 0.2),
         ],
@@ -338,6 +347,7 @@ OTHER_LIKELIHOODS = [
             ("softmax", 0.8, "perturb"),
             ("scale", 0.3, "perturb"),
             ("scale", 0.8, "three_a_visit"),
+            ("hurdle", 0.3, "three_a_visit"),
         ],
     ),
     *table(
@@ -347,6 +357,7 @@ OTHER_LIKELIHOODS = [
             ("softmax", "RowwiseTarget", "optimal"),
             ("scale", "RowwiseTarget", "prior"),
             ("scale", "JointTarget", "optimal"),
+            ("hurdle", "SeparateTarget", "optimal"),
         ],
     ),
 ]

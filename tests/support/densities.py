@@ -14,7 +14,7 @@ from pymc_trees.core.leaves.latent.rows import log_row
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
+from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget, part_value
 
 
 @singledispatch
@@ -37,8 +37,8 @@ def _conjugate(target: ConjugateTarget, point):
 
 @log_density.register
 def _latent(target: LatentTarget, point):
-    numbers, slope, offset, of_leaves = target.at(point)[1]
-    path = target.likelihood.augmentation()
+    numbers, slope, offset, of_leaves, _ = target.at(point)[1]
+    path = target.augmentation()
 
     def at(fit):
         eta = slope * target.leaves.function(fit, of_leaves)[:, 0] + offset
@@ -52,6 +52,7 @@ def _law(target: KernelTarget, point):
     seen = target.at(point)[1]
     numbers = seen.data.reshape(seen.table)
     value = target.likelihood.value
+    value = part_value(value) if target.value.is_component else value
     return lambda fit: sum(value(row, f) for row, f in zip(numbers, fit[:, 0], strict=True))
 
 

@@ -143,7 +143,11 @@ OTHERS = {
         observed=np.minimum(np.abs(Y), 0.3),
     ),
     "two slopes": lambda f: mixture([0.2, 0.8], pm.Normal.dist(f, 1.0), pm.Normal.dist(2 * f, 1.0)),
-    "one without f": lambda f: mixture([0.2, 0.8], pm.Normal.dist(f, 1), pm.Normal.dist(0, 9.0)),
+    "weights and one of them": lambda f: mixture(
+        pm.math.stack([pm.math.invlogit(f), 1 - pm.math.invlogit(f)], axis=1),
+        pm.Normal.dist(f, 1),
+        pm.Normal.dist(0, 9.0),
+    ),
     "two terms": lambda f: (
         pm.StudentT("y", nu=3, mu=f, sigma=1.0, observed=Y),
         pm.Poisson("z", pm.math.exp(f), observed=B),

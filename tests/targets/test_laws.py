@@ -143,7 +143,9 @@ OTHERS = {
     "two variances": lambda f: pm.Normal("y", 0, pm.math.sqrt(exp(f) + exp(2 * f)), observed=TIMES),
     "softplus": lambda f: pm.Poisson("y", pm.math.log1pexp(f), observed=COUNTS),
     "a sum of rates": lambda f: pm.Poisson("y", exp(f) + 1.0, observed=COUNTS),
-    "zero-inflated": lambda f: pm.ZeroInflatedPoisson("y", 0.7, exp(f), observed=COUNTS),
+    "zeros that see it twice": lambda f: pm.ZeroInflatedPoisson(
+        "y", pm.math.invlogit(f), exp(f), observed=COUNTS
+    ),
     "shape that sees it": lambda f: pm.Weibull("y", alpha=exp(f), beta=1.0, observed=TIMES),
     "censored from below": lambda f: pm.Censored(
         "y", pm.Weibull.dist(1.0, exp(f)), lower=0.2, upper=None, observed=np.maximum(TIMES, 0.2)
@@ -210,6 +212,10 @@ def test_others_are_read_from_their_graph(case):
     [
         (lambda f: pm.Poisson("y", exp(f), observed=COUNTS - 1), "whole numbers of at least 0"),
         (lambda f: pm.Binomial("y", n=5, logit_p=f, observed=COUNTS), "from 0 to the number"),
+        (
+            lambda f: pm.Truncated("y", pm.Poisson.dist(exp(f)), lower=1, observed=COUNTS),
+            "whole numbers of at least 1",
+        ),
         (lambda f: pm.Binomial("y", n=np.full(N, 12), logit_p=f, observed=COUNTS * 2), "whole"),
         (lambda f: pm.Gamma("y", mu=exp(f), sigma=1.0, observed=COUNTS), "must be positive"),
         (lambda f: pm.Weibull("y", 1.0, exp(f), observed=COUNTS), "must be positive"),

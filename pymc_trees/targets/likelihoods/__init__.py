@@ -15,7 +15,10 @@ file          likelihood of row i, e_i affine in f_i                            
 `robust`      StudentT of location e                                                 `ScaleMixture`
               Laplace, AsymmetricLaplace of location e                               `SkewedLaplace`
               Mixture of Normals of means e + something else                         `NormalMixture`
+`mixtures`    Mixture of two, in proportions p and 1 - p, p = invlogit(e)            `LogitShare`
+              the same with p = invprobit(e)                                         `ProbitShare`
 `counts`      Poisson and NegativeBinomial of mean exp(e), Binomial of many trials   kernels
+              Poisson and NegativeBinomial without zeros                             kernels
 `times`       Gamma, Exponential, Weibull: shape, scale products of powers of exp(e) kernels
 `normal`      Normal of sd exp(e), or variance exp(2 e) + c; its mean does not see f kernels
 ============= ====================================================================== ===============
@@ -25,9 +28,15 @@ column are latent variables of the rows (`core.leaves.latent.augmentations`); ha
 are faster than those that `targets.rowwise` makes of the graph, need no derivatives by PyTensor,
 and are compiled at once; both are exact.
 
-Reading order: `contract` (the interfaces, and the tables of likelihoods), `expressions` (what a
-parameter is to the forest's outputs); `correlated`, `normal`, `limits` (censored, truncated),
-`binary`, `classes`, `counts`, `times`, `robust`. An instance belongs to one forest of a model.
+A hurdle falls apart: a forest in psi has a Bernoulli, one in the positive distribution that
+distribution, of the rows with ``y != 0``. A forest in one component of a `Mixture`, which may be of
+any kind above with an offset for each row, has the likelihood of that component too, with the
+others added to its rows; the component is a further latent variable, or kernels sum over both.
+
+Reading order: `observed` (what a forest sees), `contract` (the interfaces, and the tables of
+likelihoods), `expressions` (what a parameter is to the forest's outputs); `correlated`, `normal`,
+`limits` (censored, truncated), `binary`, `classes`, `counts`, `times`, `robust`, `mixtures`. An
+instance belongs to one forest of a model.
 
 May import: `core`, `distributions`, other files of `targets`; PyMC, PyTensor.
 """
@@ -38,9 +47,10 @@ from pymc_trees.targets.likelihoods import (
     classes,
     counts,
     limits,
+    mixtures,
     normal,
     robust,
     times,
 )
 
-__all__ = ["binary", "classes", "counts", "limits", "normal", "robust", "times"]
+__all__ = ["binary", "classes", "counts", "limits", "mixtures", "normal", "robust", "times"]

@@ -118,7 +118,7 @@ class DirichletLikelihood(ConjugateLikelihood):
 
     def read(self, term):
         """Observed classes."""
-        op, name = term.rv.owner.op, term.rv.name
+        op, name = term.rv.owner.op, term.name
         if isinstance(op, CategoricalRV):
             [p], outputs = term.opened()
             if not is_unchanged(p, outputs):

@@ -9,95 +9,26 @@ recognise a term raises `NotRecognisedError`, and the next one is tried (`target
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import PartialObservedRV
-from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.ops.forest_rv import leaf_at
 from pymc_trees.targets.graph import (
     ForestGraph,
-    NotASliceError,
     NotConjugateError,
     NotRecognisedError,
-    dependent_on,
-    named_parameters,
     open_forest,
-    place_of,
     read_once,
-    slices,
 )
+from pymc_trees.targets.likelihoods.observed import ObservedTerm, seen_parts
 from pymc_trees.targets.settings import Settings
 
 # ---------- Interface of a likelihood under which leaf values integrate out, and the table of them
-
-
-class OpenedTerm(NamedTuple):
-    """A term as a function of the forest's outputs."""
-
-    value: Variable
-    parameters: list[Variable]
-    outputs: Variable
-
-
-@dataclass(frozen=True)
-class ObservedTerm:
-    """The only variable of a model that depends on a forest, or its only slice that does."""
-
-    graph: ForestGraph
-    rv: Variable
-    whole: Variable | None = None
-    """Its value, if the model has separate ones of what is observed and of what is missing."""
-
-    @property
-    def value(self) -> Variable:
-        """Its value variable, or the slice of it."""
-        return self._opened.value
-
-    @property
-    def distribution(self) -> str:
-        """Its distribution, as a user wrote it."""
-        node, ending = self.rv.owner, ""
-        if isinstance(node.op, MinibatchRandomVariable):
-            node, ending = node.inputs[0].owner, " with total_size"
-        return "pm." + type(node.op).__name__.removesuffix("RV") + ending
-
-    def opened(self) -> tuple[list[Variable], Variable]:
-        """Its parameters as functions of the forest's outputs, and those outputs.
-
-        None of them for a distribution that does not name them: ask for its Op first.
-        """
-        return self._opened.parameters, self._opened.outputs
-
-    @cached_property
-    def _opened(self) -> OpenedTerm:
-        node, value = self.rv.owner, self.whole
-        if value is None:
-            value = self.graph.model.rvs_to_values[self.rv]
-        named = named_parameters(self.rv)
-        parameters, outputs = open_forest(self.graph, named or [])
-        whole = OpenedTerm(value, parameters, outputs)
-        if named is None or self.rv.ndim != 2 or node.op.ndim_supp > 0:
-            return whole
-        dependent = dependent_on(parameters, outputs)
-        try:
-            places = {place_of(v, dependent) for v in parameters if v in dependent}
-            if len(places) != 1:
-                return whole
-            [(axis, k)] = places
-            return OpenedTerm(
-                value[k] if axis == 0 else value[:, k],
-                list(slices(parameters, axis, k, dependent)),
-                outputs,
-            )
-        except NotASliceError:
-            return whole
 
 
 class ConjugateLikelihood(ABC):
@@ -120,6 +51,8 @@ class ConjugateLikelihood(ABC):
     rows_as: ClassVar[Literal["data", "residual", "target"]] = "data"
     """What `leaf_data` makes of the rows: the observed values, a residual that determines
     no target of f, or a residual with its target, unless that is too far away."""
+    reads_parts: ClassVar[bool] = False
+    """Whether `read` takes the `Part` of a hurdle, of which some rows say nothing of f."""
 
     def __init__(self, layout: Layout, outputs: Any):
         self.layout, self.outputs = layout, outputs
@@ -225,7 +158,7 @@ def recognise(
     if term is None:
         _, outputs = open_forest(graph, [])
         return likelihood, None, outputs
-    wanted, outputs = likelihood.read(term)
+    wanted, outputs = likelihood.read(seen_parts(term)[-1] if likelihood.reads_parts else term)
     return likelihood, wanted, outputs
 
 
@@ -256,7 +189,7 @@ def sole_term(graph: ForestGraph) -> ObservedTerm | None:
         raise refusal(graph, f"several variables depend on it: {names}")
     term = ObservedTerm(graph, graph.terms[0])
     if graph.model.rvs_to_transforms.get(term.rv) is not None:
-        raise refusal(term.graph, f"{term.rv.name} is transformed")
+        raise refusal(term.graph, f"{term.name} is transformed")
     return term
 
 
@@ -273,7 +206,7 @@ def _with_missing_entries(graph: ForestGraph) -> ObservedTerm | None:
     rv, mask = graph.terms[0].owner.inputs
     observed, missing = (values[v] for v in graph.terms[0].owner.outputs)
     whole = pt.zeros(mask.shape)[mask].set(missing)[~mask].set(observed)
-    return ObservedTerm(graph, rv, whole)
+    return ObservedTerm(graph, rv, completed=whole)
 
 
 class Predictor(NamedTuple):
@@ -324,8 +257,8 @@ class LatentLikelihood(RowLikelihood):
     sd: ClassVar[int | None] = None
     """Column of the sd where that alone is the precision of a row, whatever is drawn."""
 
-    def log_scale(self, numbers: np.ndarray) -> float:
-        """Log-likelihood of the rows minus that of the augmentation, given (n, columns) numbers."""
+    def log_scale(self, numbers: np.ndarray) -> np.ndarray | float:
+        """Log-likelihood of each row minus that of the augmentation, given (n, columns) numbers."""
         return 0.0
 
 
@@ -363,15 +296,23 @@ def recognise_rows(graph: ForestGraph, kind: type) -> tuple[ObservedTerm, Any, A
     one = graph.combines or graph.layout.n_outputs == 1
     if term is None or not one or term.value.ndim != 1:
         raise NotRecognisedError("another kind of likelihood")
-    for op, likelihoods in ROW_LIKELIHOODS.items():
-        for each in likelihoods if isinstance(term.rv.owner.op, op) else ():
-            if issubclass(each, kind):
-                likelihood = each()
-                try:
-                    return term, likelihood, likelihood.read(term)
-                except NotRecognisedError:
-                    continue
+    for part in seen_parts(term):
+        for op, likelihoods in ROW_LIKELIHOODS.items():
+            for each in likelihoods if isinstance(part.rv.owner.op, op) else ():
+                if issubclass(each, kind):
+                    likelihood = each()
+                    try:
+                        return part, likelihood, likelihood.read(part)
+                    except NotRecognisedError:
+                        continue
     raise NotRecognisedError(term.distribution)
+
+
+def with_others(numbers: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Numbers of a component's rows with those of the others, or an error."""
+    if np.isnan(a).any() or np.isnan(b).any() or max(a.max(), b.max()) == np.inf:
+        raise ValueError("Parameters of the observed variable are not finite at this point.")
+    return np.column_stack([numbers, a, b])
 
 
 LEAST = 1e-300

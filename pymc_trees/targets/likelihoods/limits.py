@@ -168,4 +168,4 @@ class CensoredLogNormal(CensoredNormal):
     def log_scale(self, numbers):
         """The logarithm of y is denser than y by y, where y was observed."""
         lower, upper = numbers[:, 0], numbers[:, 1]
-        return -float(np.sum(lower[lower == upper]))
+        return -np.where(lower == upper, lower, 0.0)

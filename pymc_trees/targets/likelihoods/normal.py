@@ -39,6 +39,7 @@ from pymc_trees.targets.likelihoods.expressions import (
     rows_axis,
     unwrapped_column,
 )
+from pymc_trees.targets.likelihoods.observed import Part
 
 # -------- One normal observation per row, or its exponential; mean affine in the forest's function
 
@@ -59,11 +60,12 @@ class NormalLikelihood(ConjugateLikelihood):
     )
     n_stats = 2
     rows_as = "target"
+    reads_parts = True
     of_logs = correlated = False
 
     def read(self, term):
         """Observed values, sd, mean, and the factor a unless it is 1; or `read_correlated`."""
-        name = term.rv.name
+        name = term.name
         self.correlated = is_correlated(term)
         if self.correlated:
             return read_correlated(term)
@@ -86,18 +88,28 @@ class NormalLikelihood(ConjugateLikelihood):
                 term.graph,
                 f"the mean of {name} is not an affine function of it, row by row ({error})",
             ) from None
-        return [term.value, sd, *affine], outputs
+        if not isinstance(term, Part):
+            return [term.value, sd, *affine], outputs
+        if term.rows is None:
+            raise refusal(term.graph, f"{name} is not pm.Normal but {term.distribution}")
+        offset, *factor = affine
+        slope = pt.switch(term.rows, factor[0] if factor else 1.0, 0.0)
+        constant = pt.switch(term.rows, term.others[1], term.others[0])
+        return [term.value, sd, offset, slope, term.rows, constant], outputs
 
     def check(self, numbers):
-        """y, b, sd, and a or None; of an MvNormal also its log density less that of y."""
+        """y, b, sd, and a or None; of a hurdle its rows, and their log density without this.
+
+        Of an MvNormal also its log density less that of y.
+        """
         if self.correlated:
             return Whitened.of(numbers, self.layout.n_rows).as_normal()
         observed, sd, offset, *factor = numbers
         if self.of_logs:
             observed = logs_of(observed)
-        slope = factor[0] if factor else None
+        slope, *of_hurdle = factor or [None]
         check_mean_and_sd([v for v in (offset, slope) if v is not None], sd)
-        return observed, offset, sd, slope
+        return observed, offset, sd, slope, *of_hurdle
 
     def leaf_data(self, settings, seen, fit):
         """Residual of ``fit``, and the target it was subtracted from unless that is too far."""
@@ -112,7 +124,7 @@ class NormalLikelihood(ConjugateLikelihood):
         mean, sd = parameters
         return make_normal(mean, sd, residual, precision, self.layout.max_nodes)
 
-    def scaled(self, observed, offset, sd, slope, *free):
+    def scaled(self, observed, offset, sd, slope, *rest):
         """Target of f, and the precision of each row or of all."""
         n = self.layout.n_rows
         target = self.rows(observed) - offset
@@ -139,10 +151,15 @@ class NormalLikelihood(ConjugateLikelihood):
         free -= float(np.sum(seen[0])) if self.of_logs else 0.0
         if seen[3] is None:
             return free
-        observed, offset, sd, slope = np.broadcast_arrays(*seen)
+        observed, offset, sd, slope = np.broadcast_arrays(*seen[:4])
         moves = slope != 0
-        z = (observed[~moves] - offset[~moves]) / sd[~moves]
-        still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
+        stays = ~moves
+        if len(seen) > 4:
+            stays = stays & seen[4]
+            free += float(np.sum(np.broadcast_to(seen[5], stays.shape)))
+            # rows that say nothing are observations of 0 with precision 0, whose density is 1
+        z = (observed[stays] - offset[stays]) / sd[stays]
+        still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[stays]))
         return float(still - np.sum(np.log(np.abs(slope[moves])))) + free
 
 
@@ -209,7 +226,7 @@ class CombinationLikelihood(ConjugateLikelihood):
 
         Or `read_correlated`.
         """
-        name = term.rv.name
+        name = term.name
         self.correlated = is_correlated(term)
         if self.correlated:
             return read_correlated(term)
@@ -294,7 +311,7 @@ class NormalGammaLikelihood(ConjugateLikelihood):
     def read(self, term):
         """Observed values."""
         if not isinstance(term.rv.owner.op, NormalRV):
-            raise refusal(term.graph, f"{term.rv.name} is {term.distribution}; {WANTED}")
+            raise refusal(term.graph, f"{term.name} is {term.distribution}; {WANTED}")
         (mean, sd), outputs = term.opened()
         try:
             direct = unwrapped_column(mean, outputs) == 0

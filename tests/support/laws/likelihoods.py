@@ -256,7 +256,96 @@ def no_slope(mu, n):
     pm.Potential("none", spoilt(mu, n, 0.5))
 
 
+AMOUNTS = np.where(COUNTS > 0, 0.4 * COUNTS, 0.0)
+
+
+def hurdle(mu, n):
+    """The logs of the rows that are not 0 are Gaussian; another row has no slope."""
+    mean = SLOPES[:n] * mu + OFFSETS[:n]
+    pm.HurdleLogNormal("y", 0.7, mean, np.linspace(0.5, 1.2, n), observed=AMOUNTS[:n])
+
+
+def log_hurdle(i, f, n):
+    if AMOUNTS[i] == 0:
+        return np.full_like(f, np.log(0.3))
+    law = stats.norm(SLOPES[i] * f + OFFSETS[i], np.linspace(0.5, 1.2, n)[i])
+    return np.log(0.7) + law.logpdf(np.log(AMOUNTS[i])) - np.log(AMOUNTS[i])
+
+
+def positive(mu, n):
+    mean = EXPOSURES[:n] * pm.math.exp(SLOPES[:n] * mu + OFFSETS[:n])
+    pm.HurdlePoisson("y", 0.7, mean, observed=COUNTS[:n])
+
+
+def log_positive(i, f):
+    mean = EXPOSURES[i] * np.exp(SLOPES[i] * f + OFFSETS[i])
+    if COUNTS[i] == 0:
+        return np.full_like(f, np.log(0.3))
+    return np.log(0.7) + stats.poisson.logpmf(COUNTS[i], mean) - np.log(-np.expm1(-mean))
+
+
+def inflated(mu, n):
+    """Zeros of two kinds."""
+    mean = EXPOSURES[:n] * pm.math.exp(SLOPES[:n] * mu + OFFSETS[:n])
+    pm.ZeroInflatedNegativeBinomial(
+        "y", np.linspace(0.3, 0.9, n), mu=mean, alpha=1.7, observed=COUNTS[:n]
+    )
+
+
+def log_inflated(i, f, n):
+    psi, zero = np.linspace(0.3, 0.9, n)[i], np.log(float(COUNTS[i] == 0) + 1e-300)
+    return np.logaddexp(np.log1p(-psi) + zero, np.log(psi) + log_exposed(i, f))
+
+
+def share(mu, n):
+    """A forest in the share of two kinds of zeros."""
+    p = pm.math.invlogit(SLOPES[:n] * mu + OFFSETS[:n])
+    pm.ZeroInflatedPoisson("y", p, np.linspace(0.5, 2.0, n), observed=COUNTS[:n])
+
+
+def log_share(i, f, n):
+    e, zero = SLOPES[i] * f + OFFSETS[i], np.log(float(COUNTS[i] == 0) + 1e-300)
+    rate = np.linspace(0.5, 2.0, n)[i]
+    one = special.log_expit(e) + stats.poisson.logpmf(COUNTS[i], rate)
+    return np.logaddexp(one, special.log_expit(-e) + zero)
+
+
+def cures(mu, n):
+    """A forest in who is cured, by its probit; nobody is known to be."""
+    p = pm.math.invprobit(mu + OFFSETS[:n])
+    law = pm.Censored.dist(pm.Weibull.dist(1.4, 2.0), None, 3.0)
+    weights = pt.stack([p, 1 - p], axis=-1)
+    pm.Mixture("y", weights, [pm.DiracDelta.dist(3.0), law], observed=SPANS[:n])
+
+
+def log_cures(i, f):
+    law, e = stats.weibull_min(1.4, scale=2.0), f + OFFSETS[i]
+    if SPANS[i] < 3.0:
+        return stats.norm.logcdf(-e) + law.logpdf(SPANS[i])
+    return np.logaddexp(stats.norm.logcdf(e), stats.norm.logcdf(-e) + law.logsf(3.0))
+
+
+def uncured(mu, n):
+    """A forest in the times of those who are not cured."""
+    law = pm.LogNormal.dist(SLOPES[:n] * mu + OFFSETS[:n], np.linspace(0.5, 1.2, n))
+    law = pm.Censored.dist(law, None, 3.0)
+    pm.Mixture("y", [0.4, 0.6], [pm.DiracDelta.dist(3.0), law], observed=SPANS[:n])
+
+
+def log_uncured(i, f, n):
+    law = stats.norm(SLOPES[i] * f + OFFSETS[i], np.linspace(0.5, 1.2, n)[i])
+    if SPANS[i] < 3.0:
+        return np.log(0.6) + law.logpdf(np.log(SPANS[i])) - np.log(SPANS[i])
+    return np.logaddexp(np.log(0.4), np.log(0.6) + law.logsf(np.log(3.0)))
+
+
 LIKELIHOODS = {
+    "hurdle": (hurdle, log_hurdle),
+    "positive": (positive, log_positive),
+    "inflated": (inflated, log_inflated),
+    "share": (share, log_share),
+    "cures": (cures, log_cures),
+    "uncured": (uncured, log_uncured),
     "switched": (switched, log_switched),
     "no_curvature": (no_curvature, log_poisson),
     "no_slope": (no_slope, log_poisson),
@@ -279,9 +368,9 @@ LIKELIHOODS = {
     "log_times": (log_times_censored, log_log_times_censored),
     "mixture": (mixture, log_mixture),
 }
-BY_ROWS = ("grouped", "censored", "log_times")
+BY_ROWS = ("grouped", "censored", "log_times", "hurdle", "inflated", "share", "uncured")
 """Those that take the number of rows."""
-SD = {"student": 2.0, "rowwise": 1.5, "flat": 1.5, "times": 0.7}
+SD = {"student": 2.0, "rowwise": 1.5, "flat": 1.5, "times": 0.7, "positive": 0.7}
 
 
 def model_of(problem, name, m=1):

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from pymc_trees.core.moves.problem import make_workspace
-from pymc_trees.targets.conjugate import LatentTarget
+from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 from support import oracle as o
@@ -30,7 +30,7 @@ from support.naive.batches import batch_means, frequencies, gap, independent_se,
 
 BATCHES = 60
 Z = 5.5
-WRITTEN_OUT = {"exposed", "times", "truncated"}
+WRITTEN_OUT = {"exposed", "times", "truncated", "positive", "inflated"}
 """Likelihoods whose kernels are the package's own, not made from PyMC's graph."""
 DRAWS = 200_000
 
@@ -193,6 +193,16 @@ def latent(name, likelihood, moves):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"latent {likelihood} {name} {moves}".encode())
     setup = latent_setup(problem, likelihood, seed)
+    chain = run_chain(seed, setup, MOVE_SETS[moves], DRAWS, keep_fits=True)
+    compare_one_tree(chain, problem, likelihood)
+
+
+def conjugate(name, likelihood, moves):
+    """Rows of which some say nothing of f, and the others are Gaussian."""
+    problem = problem_of(name, likelihood)
+    seed = zlib.crc32(f"conjugate {likelihood} {name} {moves}".encode())
+    setup, _ = setup_of(problem, model_of(problem, likelihood), seed, ConjugateTarget)
+    setup.trees.values[:1] = problem.mean
     chain = run_chain(seed, setup, MOVE_SETS[moves], DRAWS, keep_fits=True)
     compare_one_tree(chain, problem, likelihood)
 

@@ -19,6 +19,7 @@ from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.rowwise import RowwiseTarget
+from pymc_trees.targets.separate import SeparateTarget
 from support import oracle as o
 from support.chains import MOVE_SETS, make_setup, partition_of, run_guided
 from support.chains.screened import run_screened, screen_of
@@ -31,7 +32,11 @@ X = PROBLEM.X[:N]
 MEAN = 0.1
 Y = np.array([-1.2, 1.4, -0.6, 0.9, 2.5]) + np.array([[-1.5], [0.2], [0.9], [-0.3]])
 CLASSES = np.array([0, 2, 1, 2, 2])
-TARGETS = {"RowwiseTarget": RowwiseTarget, "JointTarget": JointTarget}
+TARGETS = {
+    "RowwiseTarget": RowwiseTarget,
+    "JointTarget": JointTarget,
+    "SeparateTarget": SeparateTarget,
+}
 
 
 def scale(f):
@@ -52,10 +57,26 @@ def log_softmax(i, f):
     return f[CLASSES[i]] - special.logsumexp(f, axis=0)
 
 
+def hurdle(f):
+    """A likelihood that is a product of a function of each output."""
+    pm.HurdleLogNormal("y", pm.math.invlogit(f[1]), f[0], 0.7, observed=AMOUNTS)
+
+
+AMOUNTS = np.array([0.0, 1.4, 0.0, 0.9, 2.5])
+
+
+def log_hurdle(i, f):
+    if AMOUNTS[i] == 0:
+        return special.log_expit(-f[1])
+    log = np.log(AMOUNTS[i])
+    return special.log_expit(f[1]) + stats.norm.logpdf(log, f[0], 0.7) - log
+
+
 # outputs, sd of a leaf value, points of the grid along an output
 LIKELIHOODS = {
     "scale": (scale, log_scale, 2, 0.6, 141),
     "softmax": (softmax, log_softmax, 3, 1.2, 41),
+    "hurdle": (hurdle, log_hurdle, 2, 1.2, 141),
 }
 
 
@@ -136,7 +157,8 @@ def compare(chain, likelihood):
 def screened_outputs(likelihood, local, moves):
     """Rows about anchors that are too high and too low in turn, or about the other trees."""
     seed = zlib.crc32(f"{likelihood} {local} {moves}".encode())
-    setup = setup_of(likelihood, RowwiseTarget, seed)
+    kind = SeparateTarget if likelihood == "hurdle" else RowwiseTarget
+    setup = setup_of(likelihood, kind, seed)
     k = setup.leaf.mean.size
     anchor = MEAN + 0.3 * np.resize([1.0, -1.0, 0.4], (N, k))
     screen = screen_of(setup, anchor, 0.5, local)

@@ -9,10 +9,14 @@ augmentation    p(y | eta)                                        drawn
 `ScaleMixture`  StudentT                                          its precision
 `SkewedLaplace` Laplace, asymmetric Laplace                       its variance
 `NormalMixture` a mixture of Normals about shifted means          the component
+`LogitShare`,   a mixture of two, in proportions p and 1 - p;     the component,
+`ProbitShare`   p is a logistic or probit function                then as above
+`IntervalPart`  a mixture, a component of which is an `Interval`; the component,
+and others      the others see no eta                             then as above
 =============== ================================================= =============
 
 Reading order: `rows` (the interface of an augmentation, and rows with latent variables),
-`augmentations`.
+`augmentations`, `mixtures` (made of these).
 
 Given its latent variable, a row is a Gaussian observation of f, so leaf values integrate out.
 Latent variables are drawn given the forest and y, and the forest is updated given them. Each step
