@@ -21,6 +21,7 @@ and variance, and ``prior`` (T, 4), mean, gamma_1, gamma_2 and noise. With a fas
 ``smoothing`` (3,), whether there is one table a label, gamma and concentration.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,15 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 POWER, LATE = 3, 8.0
 
 
+EARLY_POINTS, LATE_POINTS = 10, 4
+MAX_TIMES = EARLY_POINTS + LATE_POINTS
+
+
+@cache
 def _legendre(n):
+    """Points and weights on [0, 1]; `numpy.polynomial` is loaded when they are first needed."""
     points, weights = np.polynomial.legendre.leggauss(n)
     return (points + 1.0) / 2.0, weights / 2.0
-
-
-_X, _W = _legendre(10)
-_X_LATE, _W_LATE = _legendre(4)
-MAX_TIMES = len(_X) + len(_X_LATE)
 
 
 class MondrianTrees:
@@ -329,25 +331,26 @@ def branching_times(eta: np.ndarray, gamma: float, span: np.ndarray):
     n = len(eta)
     weight, decay = np.zeros((n, MAX_TIMES)), np.zeros((n, MAX_TIMES))
     alpha = gamma / eta
-    early, k = alpha <= 1.0, len(_X)
+    early, k = alpha <= 1.0, EARLY_POINTS
+    (at, share), (at_late, share_late) = _legendre(EARLY_POINTS), _legendre(LATE_POINTS)
     if early.any():
         least = np.exp(-eta[early] * span[early] / POWER)[:, None]
-        z = least + (1.0 - least) * _X
-        weight[early, :k] = _W * (1.0 - least) * POWER * z ** (POWER - 1)
+        z = least + (1.0 - least) * at
+        weight[early, :k] = share * (1.0 - least) * POWER * z ** (POWER - 1)
         decay[early, :k] = z ** (POWER * alpha[early][:, None])
     late = np.flatnonzero(~early)
     if len(late):
         eta, span, alpha = eta[late], span[late], alpha[late]
         switch = np.minimum(span, LATE / gamma)
         least = np.exp(-gamma * switch / POWER)[:, None]
-        v = least + (1.0 - least) * _X
-        first = _W * v ** (POWER / alpha[:, None] - 1.0)
+        v = least + (1.0 - least) * at
+        first = share * v ** (POWER / alpha[:, None] - 1.0)
         mass = -np.expm1(-eta * switch)
         weight[late, :k] = first * (mass / first.sum(axis=1))[:, None]
         decay[late, :k] = v**POWER
         longer = span > switch
         begin, end = np.exp(-eta * switch), np.exp(-eta * span)
-        r = end[:, None] + (begin - end)[:, None] * _X_LATE
-        weight[late, k:] = np.where(longer[:, None], _W_LATE * (begin - end)[:, None], 0.0)
+        r = end[:, None] + (begin - end)[:, None] * at_late
+        weight[late, k:] = np.where(longer[:, None], share_late * (begin - end)[:, None], 0.0)
         decay[late, k:] = np.where(longer[:, None], r ** alpha[:, None], 0.0)
     return weight, decay
