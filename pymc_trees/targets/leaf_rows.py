@@ -109,7 +109,7 @@ class CombinedRows(LeafRows):
         [factors] = numbers
         basis = np.array(np.broadcast_to(factors, (self.layout.n_rows, self.layout.n_values)))
         if not np.isfinite(basis).all():
-            raise ValueError("The factors of the outputs of a forest are not finite at this point.")
+            raise ValueError("Parameters of the observed variable are not finite at this point.")
         return basis
 
     def function(self, fit, numbers):
