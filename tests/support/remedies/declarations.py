@@ -37,23 +37,6 @@ def _soft_drawn(front_end, **given):
     return call
 
 
-def _of_two_outputs(make):
-    """Two functions whose leaves are linear, and the step for both."""
-
-    def call():
-        with pm.Model():
-            make()
-            return True
-
-    return call
-
-
-def _stacked():
-    f = [pmt.BART(f"f_{k}", X, Y, m=3, response="linear") for k in range(2)]
-    pm.Normal("y", pt.stack(f), 1.0, observed=np.stack([Y, -Y]))
-    pmt.Hybrid()
-
-
 def _with_basis(new):
     with pm.Model():
         mu = pmt.BART("f", X, m=2, leaf=pmt.BasisLeaf(np.ones((20, 1))))
@@ -172,12 +155,6 @@ DECLARATIONS = [
     ),
     remedy("leaf is the class …: give an instance", odd.BART["leaf a class"], bart(leaf=LEAF)),
     remedy("leave shape out", odd.FOREST["shape"], forest()),
-    remedy(
-        "where they are means of a Normal, declare a BART for each and stack them; otherwise leave",
-        bart(shape=(2, 20), response="linear"),
-        _of_two_outputs(_stacked),
-        bart(shape=(2, 20)),
-    ),
     remedy(
         "…=…: choose from ….",
         odd.BART["response"],
