@@ -27,6 +27,7 @@ from pymc_trees.core.leaves.contract import (
     n_stats,
 )
 from pymc_trees.core.leaves.vector_lines import make_vector_lines, read_vector_lines
+from pymc_trees.distributions.forest_inputs import forest_inputs
 from pymc_trees.distributions.leaves.linear import LinearVectorLeaf
 from pymc_trees.targets.choose import read_target
 
@@ -438,7 +439,7 @@ def test_each_output_has_its_own_settings():
         leaf = pmt.LinearLeaf([0.1, 0.2], 0.5, [0.3, 0.4], columns="all")
         pmt.BART("f", X, m=2, leaf=leaf, shape=(2, len(X)))
     for k in range(2):
-        settings = [v.eval() for v in model[f"f_{k}_forest"].owner.inputs[-4:-1]]
+        settings = [v.eval() for v in forest_inputs(model[f"f_{k}_forest"]).settings[3:6]]
         np.testing.assert_allclose(settings, [0.1 + 0.1 * k, 0.5, 0.3 + 0.1 * k])
     with pm.Model(), pytest.raises(ValueError, match="leaf: 3 values for 2 outputs"):
         pmt.BART("f", X, m=2, leaf=pmt.LinearLeaf([0.1] * 3), shape=(2, len(X)))

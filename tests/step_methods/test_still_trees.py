@@ -222,8 +222,13 @@ def test_several_values_in_a_leaf():
     with pm.Model() as model:
         mu = pmt.BART("mu", X, m=5, leaf=pmt.BasisLeaf(B, 0, 0.7))
         pm.Binomial("y", 5000, logit_p=mu, observed=k)
+    assert "so sharp" in likely_reason(model, model["mu_forest"])
+    with pm.Model() as model:
+        shared = {"shape": (2, len(X)), "separate_trees": False}
+        mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0, 0.7), **shared)
+        pm.Normal("y", mu[0], pm.math.exp(mu[1]), observed=k)
     text = likely_reason(model, model["mu_forest"])
-    assert "proposed together" in text and "for each column of the basis" in text
+    assert "proposed together" in text and "for each output" in text
 
 
 def with_proposed_leaf(likelihood):
