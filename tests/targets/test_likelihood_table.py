@@ -207,7 +207,6 @@ def test_a_distribution_without_named_parameters(case, forests):
 
 
 OTHER_LEAVES = {
-    "linear": lambda: pmt.BART("f", X, m=2, leaf=pmt.LinearLeaf(0.0, 1.0, 1.0)),
     "normal and gamma": lambda: pmt.DecisionTree("f", X, leaf=pmt.NormalGammaLeaf())[0],
     "Dirichlet": lambda: pmt.DecisionTree("f", X, leaf=pmt.DirichletLeaf(1.0, 2))[:, 1],
 }
@@ -220,6 +219,14 @@ def test_other_leaves_refuse_it_by_name(leaf, case):
         UNNAMED[case](OTHER_LEAVES[leaf]())
         with pytest.raises(NotConjugateError, match="do not integrate out.*y is .*pm\\."):
             pmt.CGM()
+
+
+@pytest.mark.parametrize("case", UNNAMED)
+def test_leaves_with_slopes_take_it(case):
+    with pm.Model():
+        UNNAMED[case](pmt.BART("f", X, m=2, leaf=pmt.LinearLeaf(0.0, 1.0, 1.0)))
+        [forest] = pmt.CGM().forests
+    assert forest.target.kind == "rowwise" and forest.target.has_coefficients
 
 
 @pytest.mark.parametrize(
