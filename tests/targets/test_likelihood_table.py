@@ -222,9 +222,13 @@ def test_other_leaves_refuse_it_by_name(leaf, case):
 
 
 @pytest.mark.parametrize("case", UNNAMED)
-def test_leaves_with_slopes_take_it(case):
+def test_leaves_with_slopes_take_what_is_a_product_over_rows(case):
     with pm.Model():
         UNNAMED[case](pmt.BART("f", X, m=2, leaf=pmt.LinearLeaf(0.0, 1.0, 1.0)))
+        if case == "total size of several numbers":
+            with pytest.raises(NotConjugateError, match="not known to be a product over rows"):
+                pmt.CGM()
+            return
         [forest] = pmt.CGM().forests
     assert forest.target.kind == "rowwise" and forest.target.has_coefficients
 
