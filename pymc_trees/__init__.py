@@ -25,6 +25,7 @@ _HOMES = {
     "DirichletLeaf": "distributions.leaves.dirichlet",
     "Forest": "distributions.forest",
     "GaussianTerms": "terms.step",
+    "OneSidedErrors": "terms.one_sided_step",
     "GrowPrune": "step_methods.cgm",
     "LinearLeaf": "distributions.leaves.linear",
     "MondrianForestClassifier": "mondrian.classifier",

@@ -89,4 +89,5 @@ from pymc_trees.step_methods.particle_gibbs import ParticleGibbs as ParticleGibb
 from pymc_trees.step_methods.soft_cgm import SoftCGM as SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights as SplitWeights
 from pymc_trees.step_methods.tempering import Tempering as Tempering
+from pymc_trees.terms.one_sided_step import OneSidedErrors as OneSidedErrors
 from pymc_trees.terms.step import GaussianTerms as GaussianTerms

@@ -15,6 +15,7 @@ from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.terms.one_sided_step import OneSidedErrors, can_draw_errors
 from pymc_trees.terms.step import GaussianTerms, can_draw
 
 STEPS = (
@@ -25,6 +26,7 @@ STEPS = (
     ParticleGibbs,
     SoftCGM,
     SplitWeights,
+    OneSidedErrors,  # before the step that is as good for the sd
     NoiseScale,
     LatentNormals,
     GaussianTerms,
@@ -53,18 +55,18 @@ def review_assignment() -> None:
 
 
 def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **kwargs):
-    if GaussianTerms in selected_steps:
-        passed = [model.values_to_rvs[value] for step in steps for value in step.vars]
-        able = []
-        if not any(is_forest(rv) or is_soft_forest(rv) for rv in passed):
-            able = can_draw(model, selected_steps[GaussianTerms])
-        selected_steps = _to_nuts(GaussianTerms, selected_steps, able)
+    passed = [model.values_to_rvs[value] for step in steps for value in step.vars]
+    has_step = any(is_forest(rv) or is_soft_forest(rv) for rv in passed)
+    for step, can in ((GaussianTerms, can_draw), (OneSidedErrors, can_draw_errors)):
+        if step in selected_steps:
+            able = [] if has_step else can(model, selected_steps[step])
+            selected_steps = _to_nuts(step, selected_steps, able)
     if step_kwargs is not None and pm.NUTS.name in step_kwargs:
-        for step in (NoiseScale, GaussianTerms):
+        for step in (NoiseScale, GaussianTerms, OneSidedErrors):
             if pm.NUTS not in selected_steps:
                 selected_steps = _to_nuts(step, selected_steps)
     made = original(model, steps, selected_steps, step_kwargs=step_kwargs, **kwargs)
-    for terms in (step for step in steps if isinstance(step, GaussianTerms)):
+    for terms in (step for step in steps if isinstance(step, GaussianTerms | OneSidedErrors)):
         for sweep in (step for step in steps if isinstance(step, SweepStep)):
             terms.share(sweep)
     return made

@@ -19,7 +19,7 @@ from pytensor.graph.replace import clone_replace
 
 from pymc_trees.core.samplers.slice_draw import slice_draw
 from pymc_trees.core.value.fields import fingerprint
-from pymc_trees.step_methods.kernels.lift import Lift
+from pymc_trees.targets.lift import Lift
 from pymc_trees.targets.ridges import Ridge, Ridges
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 

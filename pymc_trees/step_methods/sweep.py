@@ -27,7 +27,6 @@ from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT, changes_per_visit
 from pymc_trees.step_methods.kernels.contract import Kernel, SweepData
-from pymc_trees.step_methods.kernels.lift import Lift
 from pymc_trees.step_methods.kernels.likelihood_parameters import (
     EVALUATIONS,
     LikelihoodParameters,
@@ -38,6 +37,7 @@ from pymc_trees.step_methods.ridge_moves import RIDGE_SHIFT, RidgeMoves
 from pymc_trees.step_methods.variables import HARD, Kind, forests_of
 from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.forest_state import ForestState
+from pymc_trees.targets.lift import Lift
 from pymc_trees.targets.soft_forest_state import SoftForestState
 
 OPTIONS = """\

@@ -89,7 +89,7 @@ def read_rows(model: pm.Model) -> list[GaussianRows]:
 def _read_all(model):
     found: list[GaussianRows] = []
     seen: set[Variable] = set()
-    for forest in (tree.rv for tree in tree_variables(model) if _is_sum_of_trees(tree.rv)):
+    for forest in (tree.rv for tree in tree_variables(model) if is_sum_of_trees(tree.rv)):
         try:
             term = sole_term(read_graph(model, forest))
         except NotConjugateError:
@@ -117,7 +117,7 @@ def _read_one(model, forest, term) -> GaussianRows | None:
     expressions = [mean, *parameters, term.value]
     forests, stands = [forest], [outputs]
     for other in model.free_RVs:
-        if _is_sum_of_trees(other) and other is not forest:
+        if is_sum_of_trees(other) and other is not forest:
             value = model.rvs_to_values[other]
             places = evaluations(expressions, value)
             if not places or read_graph(model, other).terms != [observed]:
@@ -139,7 +139,7 @@ def _read_one(model, forest, term) -> GaussianRows | None:
     naturals: list[Variable] = []
     joint = [(f, s) for f, s in zip(forests, stands, strict=True) if _has_gaussian_leaves(model, f)]
     changing = {*model.value_vars, *stands}
-    affine = _try(expressions[0], [s for _, s in joint], changing)
+    affine = try_affine(expressions[0], [s for _, s in joint], changing)
     if affine is None or not joint or not affine.maps:
         return None
     n_coefficients = 0
@@ -148,12 +148,12 @@ def _read_one(model, forest, term) -> GaussianRows | None:
         if n_coefficients + size > MOST_COEFFICIENTS:
             continue
         natural = pt.TensorType("float64", shape=shapes[rv.name])(f"natural_{rv.name}")
-        replaced = _replaced(model, rv, natural, expressions)
+        replaced = replaced_by(model, rv, natural, expressions)
         if replaced is None:
             continue
         members = [s for _, s in joint] + naturals + [natural]
-        new = _try(replaced[0], members, changing | {*naturals, natural})
-        if new is None or natural not in new.maps or _conflict(new, members, model.value_vars):
+        new = try_affine(replaced[0], members, changing | {*naturals, natural})
+        if new is None or natural not in new.maps or conflict(new, members, model.value_vars):
             continue
         if any(depends_on([e], natural, set()) for e in replaced[1:]):
             continue
@@ -163,7 +163,7 @@ def _read_one(model, forest, term) -> GaussianRows | None:
         n_coefficients += size
     if not chosen:
         return None
-    affine = _without_shapes(affine, [*stands, *naturals])
+    affine = without_shapes(affine, [*stands, *naturals])
     rows = GaussianRows(
         observed,
         likelihood,
@@ -206,7 +206,8 @@ def _read_likelihood(model, forest, term):
     return likelihood, False, predictor.eta, predictor.parameters, predictor.outputs
 
 
-def _is_sum_of_trees(rv) -> bool:
+def is_sum_of_trees(rv) -> bool:
+    """Whether a variable is a forest, hard or soft."""
     return is_forest(rv) or is_soft_forest(rv)
 
 
@@ -239,14 +240,15 @@ def _has_gaussian_leaves(model, forest) -> bool:
     return False
 
 
-def _try(expression, members, changing) -> Affine | None:
+def try_affine(expression, members, changing) -> Affine | None:
+    """An expression as an affine function of members, or None."""
     try:
         return read_affine_map(expression, members, changing)
     except NotRecognisedError:
         return None
 
 
-def _without_shapes(affine: Affine, members) -> Affine:
+def without_shapes(affine: Affine, members) -> Affine:
     """Expressions that ask members for their shapes ask constants of the same shapes instead."""
     zeros = {v: pt.zeros(v.type.shape) for v in members}
 
@@ -260,7 +262,7 @@ def _without_shapes(affine: Affine, members) -> Affine:
     return Affine(cleaned(affine.offset), maps)
 
 
-def _conflict(affine: Affine, members, values) -> bool:
+def conflict(affine: Affine, members, values) -> bool:
     """Whether what one of them is multiplied by depends on another, or an index on a variable."""
     if any(depends_on([one.index for one in affine.maps.values()], v, set()) for v in values):
         return True
@@ -273,7 +275,7 @@ def _conflict(affine: Affine, members, values) -> bool:
     return any(depends_on(parts, v, set()) for v in members)
 
 
-def _replaced(model, rv, natural, expressions) -> list[Variable] | None:
+def replaced_by(model, rv, natural, expressions) -> list[Variable] | None:
     """Expressions of the input that stands for a variable, in place of its value."""
     value = model.rvs_to_values[rv]
     if model.rvs_to_transforms.get(rv) is None:

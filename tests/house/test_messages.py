@@ -191,6 +191,9 @@ UNTRIED = {
     "vars: … is not a Gaussian vector in the mean of Gaussian rows with a forest, nor a scalar "
     "that enters only the prior of vectors that are named too. Leave it to pm.sample(), which "
     "assigns a step.": "terms/test_rows.py::test_what_is_drawn_jointly",
+    "vars: … is not a pm.HalfNormal or pm.Exponential vector with an entry for each row in the "
+    "mean of pm.Normal rows with a forest, nor the scale or sd of such rows whose vector is named "
+    "too. Leave it to pm.sample(), which assigns a step.": "laws/test_one_sided.py",
     "At this point the density of … is 0 or not finite: give an initial value (initvals) inside "
     "its prior.": "terms/test_rows.py::test_a_start_outside_the_prior",
     **dict.fromkeys(

@@ -21,7 +21,7 @@ from support.naive.laws import PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.kernels.lift import Lift
+from pymc_trees.targets.lift import Lift
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 BATCHES, Z, DRAWS, TUNE = 60, 5.5, 6_000, 200

@@ -50,6 +50,7 @@ TABLE = {
     "NoiseScale": steps.NOISE_SCALE,
     "LatentNormals": steps.LATENT_NORMALS,
     "GaussianTerms": steps.GAUSSIAN_TERMS,
+    "OneSidedErrors": steps.ONE_SIDED_ERRORS,
     "samplers of PyMC": steps.FOREIGN,
     "SoftDecisionTree": soft.SOFT,
     "SoftBART": soft_sums.SOFT_BART,

@@ -20,9 +20,9 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.soft_forest.trees import make_soft_trees
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.kernels.contract import SweepData
-from pymc_trees.step_methods.kernels.lift import Lift, leaves_of
 from pymc_trees.step_methods.kernels.replica_exchange import exchange_outputs
 from pymc_trees.step_methods.ridge_moves import RidgeMoves
+from pymc_trees.targets.lift import Lift, leaves_of
 from pymc_trees.targets.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

@@ -3,7 +3,7 @@
 Reading order: `contract` (the interface of a kernel), `acceptance` (accepted moves, and weights
 that follow them), `local_moves` (sweeps of Metropolis moves) with `delayed_acceptance` (under any
 likelihood of rows), `tree_redraw` (trees redrawn from the root), `replica_exchange` (parallel
-tempering), `lift` (a number added to a forest), `likelihood_parameters` (a likelihood's own
+tempering), `likelihood_parameters` (a likelihood's own
 parameters, drawn between sweeps).
 
 May import: as `step_methods`.

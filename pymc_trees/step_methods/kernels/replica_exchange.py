@@ -37,8 +37,8 @@ from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.samplers.exchange import close_exchanged, log_exchange
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.step_methods.kernels.contract import CHANGES, Kernel, SweepData
-from pymc_trees.step_methods.kernels.lift import Lift
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
+from pymc_trees.targets.lift import Lift
 
 ACCEPTED = 0.25
 """Target share of accepted exchanges in tuning (Atchade, Roberts and Rosenthal 2011: .234)."""

@@ -266,6 +266,19 @@ GAUSSIAN_TERMS = {
     "no model": outside(pmt.GaussianTerms),
 }
 
+ONE_SIDED_ERRORS = {
+    "vars of another kind": on_model(lambda m: pmt.OneSidedErrors([m["sigma"]]), "vars"),
+    "vars a name": on_model(lambda m: pmt.OneSidedErrors(["sigma"]), "vars"),
+    "vars the forest": on_model(lambda m: pmt.OneSidedErrors([m["mu_forest"]]), "vars"),
+    "vars a number": on_model(lambda m: pmt.OneSidedErrors([3]), "vars"),
+    "vars an array": on_model(lambda m: pmt.OneSidedErrors([np.ones(2)]), "vars"),
+    "vars empty": on_model(lambda m: pmt.OneSidedErrors([]), "variable"),
+    "unknown argument": on_model(lambda m: pmt.OneSidedErrors(width=3), TypeError("width")),
+    "no errors on one side": on_model(lambda m: pmt.OneSidedErrors(), "no variable"),
+    "no forest": no_forest(pmt.OneSidedErrors, "no variable"),
+    "no model": outside(pmt.OneSidedErrors),
+}
+
 
 def _step_then_data():
     with pm.Model():
