@@ -16,6 +16,7 @@ POSITIONS = {
     "dcc/read_model.py": "parameters of a pymc.Categorical",
     "dcc/soft_tree_rv.py": "the one file that knows those of a soft tree",
     "targets/likelihoods/expressions.py": "Ops between a forest's function and a mean",
+    "terms/one_sided.py": "Ops between a scale and the prior or the rows that have it",
     **dict.fromkeys(
         [
             f"targets/likelihoods/{name}.py"
