@@ -172,6 +172,52 @@ def of_stochtree(n: int, m: int, draws: int, folder: Path) -> list[Kept]:
     return [Kept("stochtree, JSON", path, first, predict, of_a_tenth, 10 * FEW / (2 * draws))]
 
 
+IN_R = """
+suppressMessages(library(dbarts))
+seconds <- function(call, times) min(replicate(times, sum(system.time(call())[c(1, 2)])))
+"""
+FIT_IN_R = """
+data <- read.csv("data.csv"); X <- as.matrix(data[, 1:5])
+fit <- bart(X, data$y, ntree = {m}L, ndpost = {draws}L, nskip = 200L, keeptrees = TRUE,
+            verbose = FALSE, seed = 1L, nthread = 1L)
+invisible(fit$fit$state)  # or the file has no trees
+saveRDS(fit, "fit.rds")
+"""
+READ_IN_R = """
+fit <- readRDS("fit.rds"); row <- matrix({row}, 1)
+"""
+TIME_IN_R = """
+one <- seconds(function() for (k in 1:20) predict(fit, row), 3) / 20
+many <- matrix(runif({n_many} * 5), ncol = 5)
+cat(one, seconds(function() predict(fit, many), 1))
+"""
+
+
+def line_of_dbarts(n: int, m: int, draws: int, n_many: int) -> str:
+    """A line of the table: all of it is timed in R. It predicts by all its draws, so a tenth."""
+    row = f"c({', '.join(map(str, np.random.default_rng(2).random(5)))})"
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(code: str) -> str:
+            command = ["Rscript", "-e", IN_R + code]
+            return subprocess.run(
+                command, check=True, cwd=folder, capture_output=True, text=True
+            ).stdout
+
+        X, y = data(n)
+        header = "a,b,c,d,e,y"
+        np.savetxt(f"{folder}/data.csv", np.c_[X, y], delimiter=",", header=header, comments="")
+        run(FIT_IN_R.format(m=m, draws=2 * draws))
+        size = (Path(folder) / "fit.rds").stat().st_size / 1e6
+        read = READ_IN_R.format(row=row)
+        first = best(lambda: run(read + "cat(mean(predict(fit, row)))"), 5)
+        one, many = map(float, run(read + TIME_IN_R.format(n_many=n_many // 10)).split())
+    return (
+        f"| {n:,} | {m} | {2 * draws} | dbarts, `saveRDS` | {size:.2f} | {first:.2f} "
+        f"| {1e3 * one:.1f} | {many * 10 * FEW / (2 * draws):.1f} |"
+    )
+
+
 PACKAGES = {"pymc_trees": of_pymc_trees, "pymc_bart": of_pymc_bart, "stochtree": of_stochtree}
 
 
@@ -222,7 +268,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.predictors")
     parser.add_argument("--draws", type=int, default=100, help="of each of two chains")
     parser.add_argument("--many", type=int, default=100_000, help="rows predicted at once")
-    parser.add_argument("--packages", nargs="+", choices=list(PACKAGES), default=list(PACKAGES))
+    names = [*PACKAGES, "dbarts"]
+    parser.add_argument("--packages", nargs="+", choices=names, default=names)
     parser.add_argument("--sizes", nargs="+", default=["348x50", "5000x200"], help="rows x trees")
     options = parser.parse_args()
     print(f"import numpy in a new process: {best(lambda: in_a_process('import numpy'), 5):.2f} s\n")
@@ -234,6 +281,10 @@ def main() -> None:
     for size in options.sizes:
         n, m = map(int, size.split("x"))
         for package in options.packages:
+            if package == "dbarts":
+                if shutil.which("Rscript") is not None:
+                    print(line_of_dbarts(n, m, options.draws, options.many), flush=True)
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     fits = PACKAGES[package](n, m, options.draws, Path(folder))
@@ -242,7 +293,7 @@ def main() -> None:
                     continue
                 for kept in fits:
                     print(line(kept, n, m, options.draws, options.many), flush=True)
-    if shutil.which("Rscript") is None:
+    if "dbarts" in options.packages and shutil.which("Rscript") is None:
         print("\ndbarts (`saveRDS`): not at hand, there is no Rscript")
 
 
