@@ -93,7 +93,8 @@ def classification(
                 pm.Bernoulli("y", **one, observed=codes, shape=f.shape)
                 return model
             own = (pm.math.invlogit if link == "logit" else pm.math.invprobit)((2 * codes - 1) * f)
-        pm.CustomDist("y", own, weights, logp=_weighted, observed=codes)
+        shape = f.shape[-1:]  # that of its function, as in the models without weights
+        pm.CustomDist("y", own, weights, logp=_weighted, observed=codes, shape=shape)
     return model
 
 

@@ -276,7 +276,7 @@ class SeparateTarget(RowwiseTarget):
 
     def __init__(self, graph: ForestGraph):
         check_proposals(graph)
-        self.name, self.layout = graph.rv.name, graph.layout
+        self.name, self.layout, self.leaves = graph.rv.name, graph.layout, None
         term, layout = sole_term(graph), self.layout
         if term is None or not isinstance(term.rv.owner.op, HURDLE) or layout.n_rows == 1:
             raise NotRecognisedError("no hurdle")

@@ -40,6 +40,7 @@ NO_ENTRY = {
             "… does not answer ….",
             "a sweep with grow needs prune too, and prune needs grow",
             "a kernel that was left out of a handle was called",
+            "A field of type … cannot be passed by pointer.",
             "…: … types for … names.",
             "… is not among the kernels that a … is made for.",
             "…: argument … is no … by address.",

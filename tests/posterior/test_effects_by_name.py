@@ -123,7 +123,7 @@ ASK = {
     "plot_convergence": ({"backend": "none"}, of_picture),
 }
 """What is asked with, and how the answer for the effect follows from that for tau."""
-OTHERS = {"plot_predictive_densities"}
+OTHERS = {"plot_predictive_densities", "forecast"}
 """Those with a ``var_name`` that is an observed variable."""
 CLOSED = {
     "shap_values",

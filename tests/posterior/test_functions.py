@@ -149,7 +149,7 @@ def test_what_mixes_rows_is_not_offered():
         pmt.predictions(idata, model, var_name="unknown", **QUIET)
     offered = ["f", "g", *ALIKE, "offset beside"]
     assert str(error.value).endswith(f"choose from {offered}.")
-    with pytest.raises(ValueError, match="offset beside depends on more than the columns of X"):
+    with pytest.raises(ValueError, match="offset beside is not a sum of trees"):
         pmt.shap_values(idata, model, var_name="offset beside", **QUIET)
     found = pmt.predictions(idata, model, var_name="offset beside", **QUIET)["prediction"]
     np.testing.assert_allclose(found, idata.posterior["offset beside"], rtol=1e-14)

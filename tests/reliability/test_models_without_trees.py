@@ -92,7 +92,8 @@ with warnings.catch_warnings(record=True) as caught:
         said["errors"].append(error_of(pm.sample_posterior_predictive, here, **fast))
         del here["log_likelihood"]
         said["errors"].append(error_of(pm.compute_log_likelihood, here))
-said["warnings"] = [[w.category.__name__, str(w.message)] for w in caught]
+texts = [re.sub("pid=[0-9]+", "pid", str(w.message)) for w in caught]
+said["warnings"] = [[w.category.__name__, text] for w, text in zip(caught, texts)]
 said["log"] = records
 print(json.dumps(said))
 """

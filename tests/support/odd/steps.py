@@ -272,7 +272,7 @@ ONE_SIDED_ERRORS = {
     "vars the forest": on_model(lambda m: pmt.OneSidedErrors([m["mu_forest"]]), "vars"),
     "vars a number": on_model(lambda m: pmt.OneSidedErrors([3]), "vars"),
     "vars an array": on_model(lambda m: pmt.OneSidedErrors([np.ones(2)]), "vars"),
-    "vars empty": on_model(lambda m: pmt.OneSidedErrors([]), "variable"),
+    "vars empty": on_model(lambda m: pmt.OneSidedErrors([]), "variables"),
     "unknown argument": on_model(lambda m: pmt.OneSidedErrors(width=3), TypeError("width")),
     "no errors on one side": on_model(lambda m: pmt.OneSidedErrors(), "no variable"),
     "no forest": no_forest(pmt.OneSidedErrors, "no variable"),
