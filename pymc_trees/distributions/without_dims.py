@@ -60,6 +60,15 @@ def counterpart(model: pm.Model, variable: Any) -> Any:
     return tensors[variable.name]
 
 
+def random_variables(model: pm.Model, given: Any) -> list:
+    """The random variables of what a step is given: some of them, or of their values, or one.
+
+    Anything else stays as it is. Looked for by identity: an array, say, cannot be looked up.
+    """
+    given = given if isinstance(given, list | tuple) else [given]
+    return [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in given]
+
+
 def _lowered(model: pm.Model, variables: list[Variable], everything: list[Variable]) -> pm.Model:
     data = {v: _as_tensor_data(v) for v in everything if is_named(v) and v.owner is None}
     twins = dict(zip(variables, lowered(variables, data), strict=True))

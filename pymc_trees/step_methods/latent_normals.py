@@ -9,7 +9,7 @@ from pymc.util import get_random_generator
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.latent_normals import draw_latent_normals
-from pymc_trees.distributions.without_dims import counterpart, without_dims
+from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
 from pymc_trees.targets.latent_normals import (
     LatentEntries,
     LatentNormal,
@@ -100,9 +100,7 @@ class LatentNormals(BlockedStep):
         model = pm.modelcontext(model)
         if vars is None:
             vars = [rv for rv in model.free_RVs if _latent(model, rv)]
-        vars = vars if isinstance(vars, list | tuple) else [vars]
-        # by identity: an array, say, cannot be looked up
-        rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
+        rvs = random_variables(model, vars)
         found = [_latent(model, rv) for rv in rvs]
         unable = [getattr(r, "name", r) for r, one in zip(rvs, found, strict=True) if one is None]
         if unable or not rvs:

@@ -13,7 +13,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
-from pymc_trees.distributions.without_dims import counterpart, without_dims
+from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
 from pymc_trees.targets.noise import Noise, NoiseDensity, read_noise
 
 WINDOW = 200
@@ -152,9 +152,7 @@ class NoiseScale(BlockedStep):
         model = pm.modelcontext(model)
         if vars is None:
             vars = [rv for rv in model.free_RVs if _noises_of(model, rv)]
-        vars = vars if isinstance(vars, list | tuple) else [vars]
-        # by identity: an array, say, cannot be looked up
-        rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
+        rvs = random_variables(model, vars)
         noises = [_noises_of(model, rv) for rv in rvs]
         unable = [getattr(r, "name", r) for r, noise in zip(rvs, noises, strict=True) if not noise]
         if unable or not rvs:

@@ -29,7 +29,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.transforms import LogTransform
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar import basic as scalars
@@ -41,7 +41,13 @@ from pymc_trees.core.samplers.slice_draw import slice_draw
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.targets.forest_state import ForestData
-from pymc_trees.targets.graph import NotConjugateError, depends_on, passes_through, read_graph
+from pymc_trees.targets.graph import (
+    NotConjugateError,
+    constant,
+    depends_on,
+    passes_through,
+    read_graph,
+)
 from pymc_trees.targets.lift import Lift
 from pymc_trees.targets.likelihoods.contract import rows_of, sole_term
 from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
@@ -86,9 +92,7 @@ class HalfNormal:
     def scale(rv) -> Variable | None:
         """The scale of a random variable, if it is one of this law."""
         loc, sigma = rv.owner.op.dist_params(rv.owner)
-        while loc.owner is not None and isinstance(loc.owner.op, DimShuffle):
-            loc = loc.owner.inputs[0]
-        return sigma if isinstance(loc, Constant) and not np.any(loc.data) else None
+        return sigma if constant(loc) == 0.0 else None
 
 
 _HALF = np.log(2.0) - 0.5 * np.log(2.0 * np.pi)
@@ -146,7 +150,7 @@ class OneSided(NamedTuple):
     forest: Variable
     of_forest: tuple[Variable, Variable]
     """Index and factor of its outputs in m."""
-    of_u: tuple[Variable, Variable]
+    c: float
 
     @property
     def variables(self) -> list[Variable]:
@@ -191,30 +195,31 @@ def _read(model, u) -> OneSided | None:
     of_forest, of_u = (affine.maps[v] for v in members)
     if any(depends_on([of_u.folded], v, set()) for v in values):
         return None
-    scale_rv, power = _scale_variable(model, u, scale)
-    _, noise = observed.owner.op.dist_params(observed.owner)
+    c = _factor_of_u(model, u, of_u)
+    if c is None:
+        return None
+    scale_rv, power = _own_variable(model, scale, u)
     offset = pt.constant(0.0) if affine.offset is None else affine.offset
-    one = OneSided(
+    return OneSided(
         u,
         law,
         model.replace_rvs_by_values([scale])[0],
         scale_rv,
         power,
-        _noise_variable(model, observed, noise),
+        _noise_variable(model, observed),
         observed,
         [term.value, inside[1], offset],
         isinstance(observed.owner.op, LogNormalRV),
         forest,
         (of_forest.index, of_forest.folded),
-        (of_u.index, of_u.folded),
+        c,
     )
-    return one if factor_of_u(model, one) is not None else None
 
 
-def factor_of_u(model, one: OneSided) -> float | None:
+def _factor_of_u(model, u, of_u) -> float | None:
     """The number c, where row i has entry i of u, and all rows the same factor."""
-    index, factor = _data(model, one.of_u)
-    n = model.eval_rv_shapes()[one.u.name][0]
+    index, factor = _data(model, [of_u.index, of_u.folded])
+    n = model.eval_rv_shapes()[u.name][0]
     index, factor = np.asarray(index).reshape(-1), np.asarray(factor, dtype=float).reshape(-1)
     if index.size != n or not np.array_equal(index, np.arange(n)):
         return None
@@ -226,9 +231,7 @@ def _data(model, expressions) -> list[np.ndarray]:
     """Numbers of expressions that depend on shapes and data alone."""
     start = model.initial_point()
     zeros = {v: pt.zeros(start[v.name].shape, dtype=v.dtype) for v in model.value_vars}
-    function, _ = compile_values(
-        model, clone_replace(list(expressions), zeros, rebuild_strict=False), []
-    )
+    function, _ = compile_values(model, clone_replace(expressions, zeros, rebuild_strict=False), [])
     return function()
 
 
@@ -257,33 +260,35 @@ def _is_positive(model, rv) -> bool:
     return is_free and isinstance(model.rvs_to_transforms.get(rv), LogTransform)
 
 
-def _scale_variable(model, u, scale) -> tuple[Variable | None, int]:
-    """The scalar variable that is s or 1 / s, if it enters nothing else, and the power."""
-    power, v = 1, scale
+def _own_variable(model, expression, child) -> tuple[Variable | None, int]:
+    """The scalar variable that an expression is, or is 1 over, if it enters one other alone.
+
+    Returns
+    -------
+    variable : Variable or None
+    power : int
+        1 or -1.
+    """
+    power, v = 1, expression
     while v.owner is not None and v not in model.basic_RVs:
-        op, inside = v.owner.op, v.owner.inputs
-        if isinstance(op, DimShuffle) or passes_through(v) is not None:
-            v = inside[0]
-        elif isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Reciprocal):
-            power, v = -power, inside[0]
-        else:
+        op = v.owner.op
+        if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Reciprocal):
+            power = -power
+        elif not isinstance(op, DimShuffle) and passes_through(v) is None:
             return None, 1
-    if v.ndim or not _is_positive(model, v) or _sole_child(model, v) is not u:
+        v = v.owner.inputs[0]
+    if v.ndim or not _is_positive(model, v) or _sole_child(model, v) is not child:
         return None, 1
     return v, power
 
 
-def _noise_variable(model, observed, noise) -> Variable | None:
+def _noise_variable(model, observed) -> Variable | None:
     """The scalar variable that is sigma, if it enters nothing else."""
-    v = noise
-    while v not in model.basic_RVs:
-        if v.owner is None or not (isinstance(v.owner.op, DimShuffle) or passes_through(v)):
-            return None
-        v = v.owner.inputs[0]
-    mean = observed.owner.op.dist_params(observed.owner)[0]
-    if v.ndim or not _is_positive(model, v) or _sole_child(model, v) is not observed:
+    mean, sd = observed.owner.op.dist_params(observed.owner)
+    v, power = _own_variable(model, sd, observed)
+    if v is None or power < 0 or v in ancestors([mean], blockers=model.basic_RVs):
         return None
-    return None if v in ancestors([mean], blockers=model.basic_RVs) else v
+    return v
 
 
 # ------------------------------------------------------------------------------------ The draw
@@ -316,10 +321,7 @@ class OneSidedDraw:
     """
 
     def __init__(self, model: pm.Model, one: OneSided, chosen: set[str]):
-        self.law, self.power, self.of_logs = one.law, one.power, one.of_logs
-        factor = factor_of_u(model, one)
-        assert factor is not None
-        self.c = factor
+        self.law, self.power, self.of_logs, self.c = one.law, one.power, one.of_logs, one.c
         kind = SoftForestData if is_soft_forest(one.forest) else ForestData
         self.forests: list[Any] = [kind(model, one.forest)]
         self.leaf = one.forest.owner.op.leaf_type.name

@@ -10,7 +10,7 @@ from pymc.util import get_random_generator
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width
-from pymc_trees.distributions.without_dims import counterpart, without_dims
+from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
 from pymc_trees.terms.joint import OwnState, SharedState
 from pymc_trees.terms.one_sided import OneSidedDraw, read_one_sided
 
@@ -110,10 +110,7 @@ class OneSidedErrors(BlockedStep):
         if vars is None:
             chosen = [v for one in known for v in one.variables]
         else:
-            vars = vars if isinstance(vars, list | tuple) else [vars]
-            # by identity: an array, say, cannot be looked up
-            rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
-            chosen = [counterpart(model, rv) for rv in rvs]
+            chosen = [counterpart(model, rv) for rv in random_variables(model, vars)]
         able = _drawn_together(known, chosen)
         unable = [getattr(v, "name", v) for v in chosen if not any(v is one for one in able)]
         if unable or not chosen:

@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from pymc_trees.arguments import check_number
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
-from pymc_trees.distributions.without_dims import counterpart, without_dims
+from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
 from pymc_trees.terms.joint import JointDraw
 from pymc_trees.terms.rows import GaussianRows, read_rows
 
@@ -142,10 +142,7 @@ class GaussianTerms(BlockedStep):
         if vars is None:
             chosen = [rv for rows in blocks for rv in (*rows.vectors, *rows.hypers)]
         else:
-            vars = vars if isinstance(vars, list | tuple) else [vars]
-            # by identity: an array, say, cannot be looked up
-            rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
-            chosen = [counterpart(model, rv) for rv in rvs]
+            chosen = [counterpart(model, rv) for rv in random_variables(model, vars)]
         able = drawn_together(blocks, chosen)
         unable = [getattr(v, "name", v) for v in chosen if not any(v is one for one in able)]
         if unable or not chosen:

@@ -7,6 +7,7 @@ errors of the difference (5 of them: by chance in one of 60,000 runs of all aver
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from scipy import integrate, stats
 from support.naive.batches import batch_means
@@ -304,6 +305,23 @@ def noise_by_row(f):
     pm.Normal("y", f - u, sigma * (1.0 + X[:, 0]), observed=np.ones(N))
 
 
+def copied(f):
+    s, sigma = s_and_sigma()
+    u = pm.HalfNormal("u", pt.tensor_copy(s), shape=N)
+    pm.Normal("y", f - u, pt.tensor_copy(sigma), observed=np.ones(N))
+
+
+def precision(f):
+    s, sigma = s_and_sigma()
+    u = pm.HalfNormal("u", s, shape=N)
+    pm.Normal("y", f - u, tau=sigma, observed=np.ones(N))
+
+
+def inverse_sd(f):
+    s, sigma = s_and_sigma()
+    pm.Normal("y", f - pm.HalfNormal("u", s, shape=N), pt.reciprocal(sigma), observed=np.ones(N))
+
+
 def scale_elsewhere(f):
     s, sigma = s_and_sigma()
     pm.Normal("more", 0, s, observed=1.0)
@@ -373,6 +391,9 @@ FORMS = {
     fixed_scale: ["u", "sigma"],
     scales_by_row: ["u", "sigma"],
     noise_by_row: ["u", "s"],
+    copied: ["u", "s", "sigma"],
+    precision: ["u", "s"],
+    inverse_sd: ["u", "s"],
     scale_elsewhere: ["u", "sigma"],
     function_of_scale: ["u", "sigma"],
     **dict.fromkeys([by_group, backwards, exposed, unknown_factor, nonlinear], []),
