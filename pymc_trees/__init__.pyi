@@ -71,7 +71,7 @@ from pymc_trees.posterior.importance.submodels import (
 from pymc_trees.posterior.importance.submodels import vi_to_kulprit as vi_to_kulprit
 from pymc_trees.posterior.inclusion import get_interaction_inclusion as get_interaction_inclusion
 from pymc_trees.posterior.inclusion import get_variable_inclusion as get_variable_inclusion
-from pymc_trees.posterior.opening import open as open
+from pymc_trees.posterior.saving import open as open
 from pymc_trees.posterior.saving import save as save
 from pymc_trees.posterior.topologies import summarise_trees as summarise_trees
 from pymc_trees.posterior.tree_text import tree_text as tree_text

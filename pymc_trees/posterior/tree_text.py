@@ -11,8 +11,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.core.value.text import rule_text, tree_starts
-from pymc_trees.core.value.walk import sent_left
+from pymc_trees.core.value.text import rule_text, sent_left, tree_starts
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf

@@ -4,7 +4,7 @@ Reading order: `numbers`, `columns`, `rows` and `inputs` (rows as users give the
 `packed` (the trees of all draws in ragged arrays), `hard` and `soft` (their functions of rows),
 `mondrian` (trees of Mondrian forests), `special` (the error function), `program` (expressions of
 trees and of other variables, for all draws at once), `evaluation` (their values, some rows at a
-time), `laws` (distributions of a new observation), `summaries` (over draws), `curves` (survival),
+time), `laws` (distributions of a new observation, and summaries over draws), `curves` (survival),
 `file` (named arrays in one file, checked), `elsewhere` (ONNX, JSON, SQL), `predictor`
 (`Predictor`), `load`.
 `posterior.exporting` makes predictors of draws and a model.

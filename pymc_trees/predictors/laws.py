@@ -4,12 +4,11 @@ Parameters are arrays (D or 1, ...) that broadcast, in the order of PyTensor's r
 posterior predictive distribution is a mixture of D laws with equal weights.
 """
 
+import numpy as np
+from pymc_trees.arguments import check_share
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-import numpy as np
-
 from pymc_trees.predictors.special import normal_cdf
 
 STEPS = 200
@@ -187,3 +186,32 @@ def _quantile(weight, loc: np.ndarray, scale: np.ndarray, q: float) -> np.ndarra
         if done.all():
             break
     return x
+
+
+# --------------------------------------------------------------- Summaries of values over the draws
+
+
+KINDS_OF_DRAWS = ("mean", "sd", "quantiles")
+KINDS = (*KINDS_OF_DRAWS, "interval", "class")
+
+
+def probabilities_of(kind, quantiles, level) -> list[float]:
+    """Of the quantiles that are asked for."""
+    if kind == "interval":
+        tail = (1.0 - check_share("level", level)) / 2.0
+        return [tail, 1.0 - tail]
+    if kind != "quantiles":
+        return []
+    q = np.atleast_1d(np.asarray((0.05, 0.5, 0.95) if quantiles is None else quantiles, float))
+    if q.size == 0 or not ((q > 0) & (q < 1)).all():
+        raise ValueError(f"quantiles={q.tolist()}: must lie strictly between 0 and 1.")
+    return q.tolist()
+
+
+def summary(values: np.ndarray, kind: str, probabilities: list[float]) -> np.ndarray:
+    """Of (D, n, ...) values."""
+    if kind == "mean":
+        return values.mean(axis=0)
+    if kind == "sd":
+        return values.std(axis=0)
+    return np.moveaxis(np.quantile(values, probabilities, axis=0), 0, -1)

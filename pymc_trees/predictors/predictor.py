@@ -14,7 +14,7 @@ from pymc_trees.predictors import file, laws
 from pymc_trees.predictors.curves import Curves
 from pymc_trees.predictors.elsewhere.methods import Elsewhere
 from pymc_trees.predictors.evaluation import Evaluator, under
-from pymc_trees.predictors.summaries import KINDS, probabilities_of, summary
+from pymc_trees.predictors.laws import KINDS, probabilities_of, summary
 
 SAMPLE = ("chain", "draw")
 

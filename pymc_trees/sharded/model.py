@@ -13,8 +13,7 @@ from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.sharded.kernels.driver import Scale
-from pymc_trees.sharded.kernels.messages import to_fixed, unit_of
-from pymc_trees.sharded.kernels.shard import ShardData
+from pymc_trees.sharded.kernels.shard import ShardData, to_fixed, unit_of
 from pymc_trees.targets.choose import refuse_random
 from pymc_trees.targets.conjugate import ConjugateTarget
 from pymc_trees.targets.graph import (

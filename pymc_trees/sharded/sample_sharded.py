@@ -24,7 +24,7 @@ from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.results import check_var_names, data_tree, record_points
 from pymc_trees.progress import reporting
 from pymc_trees.sharded.kernels.driver import Driver, FullPoolError, ResidualOverflowError
-from pymc_trees.sharded.kernels.messages import Answer, Message
+from pymc_trees.sharded.kernels.shard import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
 from pymc_trees.sharded.transports import ShardLostError, Shards, make_shards
 from pymc_trees.targets.noise import SummedDensity

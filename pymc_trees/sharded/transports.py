@@ -3,8 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from pymc_trees.sharded.kernels.messages import Answer, Message, total
-from pymc_trees.sharded.kernels.shard import Shard
+from pymc_trees.sharded.kernels.shard import Answer, Message, Shard, total
 from pymc_trees.sharded.model import ShardedModel
 
 

@@ -6,7 +6,7 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
-from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.latent_normals import draw_latent_normals
 from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims

@@ -7,7 +7,7 @@ import numpy as np
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.row_set import RowIndex, make_row_index
-from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.compile.threads import WORTH, by_rows
 from pymc_trees.core.forest.trees import Trees, count_forest, make_trees
 from pymc_trees.core.leaves.threaded import in_threads

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.soft_forest.encode import decode, encode, soft_sizes
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior

@@ -37,6 +37,8 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import ExponentialRV, HalfNormalRV, LogNormalRV, NormalRV
 from scipy.special import erfcx, log_expit, log_ndtr
 
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.latent.augmentations import draw_truncated
 from pymc_trees.core.samplers.slice_draw import slice_draw
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import tree_variables
@@ -54,7 +56,6 @@ from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
 from pymc_trees.targets.ridges import may_rise
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 from pymc_trees.targets.soft_forest_state import SoftForestData
-from pymc_trees.terms.kernels.one_sided import draw_above_zero
 from pymc_trees.terms.rows import (
     conflict,
     is_sum_of_trees,
@@ -62,6 +63,22 @@ from pymc_trees.terms.rows import (
     try_affine,
     without_shapes,
 )
+
+# --------------------------------------------------------------------------- Normal numbers above 0
+
+
+@njit(cache=True)
+def draw_above_zero(rng, mean, sd, out):
+    """Write draws from Normals between 0 and infinity."""
+    for i in range(out.size):
+        low = -mean[i] / sd[i]
+        out[i] = mean[i] + sd[i] * draw_truncated(rng, low, np.inf)
+        if not out[i] > 0.0:  # rounding has lost it: in such a tail the law is exponential
+            out[i] = sd[i] * rng.standard_exponential() / max(low, 1.0)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 ROUNDS = 2
 """Draws of the scales in a step."""

@@ -6,12 +6,22 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import conditional, make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import FULL, WeightedMoves
-from pymc_trees.sharded.kernels.messages import (
+from pymc_trees.sharded.kernels.moves import (
+    Draft,
+    ShardedForest,
+    decide,
+    draft_move,
+    list_leaves,
+    make_buffers,
+    top_of,
+    write_rules,
+)
+from pymc_trees.sharded.kernels.shard import (
     MAX_SUM,
     NO_EXTENT,
     NO_LEAVES,
@@ -22,16 +32,6 @@ from pymc_trees.sharded.kernels.messages import (
     Leaves,
     Message,
     Rules,
-)
-from pymc_trees.sharded.kernels.moves import (
-    Draft,
-    ShardedForest,
-    decide,
-    draft_move,
-    list_leaves,
-    make_buffers,
-    top_of,
-    write_rules,
 )
 
 
