@@ -40,7 +40,7 @@ from pymc_trees.plots.dependence import plot_ice as plot_ice
 from pymc_trees.plots.dependence import plot_pdp as plot_pdp
 from pymc_trees.plots.importance import plot_scatter_submodels as plot_scatter_submodels
 from pymc_trees.plots.importance import plot_variable_importance as plot_variable_importance
-from pymc_trees.plots.inclusion import plot_variable_inclusion as plot_variable_inclusion
+from pymc_trees.plots.importance import plot_variable_inclusion as plot_variable_inclusion
 from pymc_trees.plots.predictive_densities import (
     plot_predictive_densities as plot_predictive_densities,
 )
@@ -73,7 +73,7 @@ from pymc_trees.posterior.inclusion import get_interaction_inclusion as get_inte
 from pymc_trees.posterior.inclusion import get_variable_inclusion as get_variable_inclusion
 from pymc_trees.posterior.saving import open as open
 from pymc_trees.posterior.saving import save as save
-from pymc_trees.posterior.topologies import summarise_trees as summarise_trees
+from pymc_trees.posterior.tree_text import summarise_trees as summarise_trees
 from pymc_trees.posterior.tree_text import tree_text as tree_text
 from pymc_trees.predictors.load import load as load
 from pymc_trees.predictors.predictor import Predictor as Predictor

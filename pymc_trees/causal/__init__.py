@@ -1,7 +1,7 @@
 """What does a treatment do? Bayesian causal forests, as ordinary PyMC models.
 
-Reading order: `treatment` (checks of z, propensity and groups), `propensities` (probability of
-treatment, and where both treatments occur), `models` (the PyMC models), `forest`
+Reading order: `models` (checks of z, propensity and groups, and the PyMC models), `propensities`
+(probability of treatment, and where both treatments occur), `forest`
 (`BayesianCausalForest`: settings, fit, effects).
 
 May import: `estimators` and what is below it; scikit-learn.

@@ -12,20 +12,18 @@ from pymc_trees.causal.models import (
     PROPENSITY,
     TREATMENT,
     Rows,
-    forest_of_each_arm,
-    one_forest,
-    two_forests,
-)
-from pymc_trees.causal.propensities import fitted_propensity, warn_of_one_arm
-from pymc_trees.causal.treatment import (
     Treatment,
     check_group,
     check_order,
     check_outcome,
     check_propensity,
     check_treatment,
+    forest_of_each_arm,
     is_binary,
+    one_forest,
+    two_forests,
 )
+from pymc_trees.causal.propensities import fitted_propensity, warn_of_one_arm
 from pymc_trees.distributions.data.table import encode
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_trees.causal.treatment import (
+from pymc_trees.causal.models import (
     Treatment,
     check_group,
     check_propensity,

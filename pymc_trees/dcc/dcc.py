@@ -13,7 +13,7 @@ from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_trees.arguments import check_number, check_positive, check_share
 from pymc_trees.dcc.evidence import MAX_CENTRES, Evidence, estimate_evidence, pooled_covariances
-from pymc_trees.dcc.kernels.topology import draw_topology, log_prior
+from pymc_trees.dcc.kernels.encode import draw_topology, log_prior
 from pymc_trees.dcc.local import (
     LocalChain,
     LocalRun,

@@ -10,7 +10,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.dcc.jump_model import JumpModel, State
-from pymc_trees.dcc.kernels.topology import STUMP, log_prior, n_splits
+from pymc_trees.dcc.kernels.encode import STUMP, log_prior, n_splits
 from pymc_trees.dcc.local import warm_up
 from pymc_trees.dcc.neighbours import LeafSplit, Parameters, growable, pack, prunable, prune, unpack
 from pymc_trees.dcc.nuts import NutsChain, advance, restore, scales_of
@@ -23,12 +23,13 @@ from pymc_trees.distributions.capacity import ForestTooLargeError
 #
 #     log g_b(z) = base(z) + b gain(z),    0 = b_0 < b_1 < .. < b_T < b_{T+1} = 1,
 #
-# each left invariant by a reversible transition. The vector makes one transition of each. The weight
-# of its path is the product of the ratios ``g_next / g_current``, each at the vector's position when
-# the density changes (Neal 2001). In a Metropolis-Hastings ratio these weights stand for the ratio of
-# the densities: the probability of a path up, times its weight, times g_0, equals that of the same
-# path down times g_1 (Karagiannis and Andrieu 2013, section 3). Transitions must be reversible and
-# the same in both directions; their efficiency affects acceptance only.
+# each left invariant by a reversible transition. The vector makes one transition of each. The
+# weight of its path is the product of the ratios ``g_next / g_current``, each at the vector's
+# position when the density changes (Neal 2001). In a Metropolis-Hastings ratio these weights
+# stand for the ratio of the densities: the probability of a path up, times its weight, times g_0,
+# equals that of the same path down times g_1 (Karagiannis and Andrieu 2013, section 3).
+# Transitions must be reversible and the same in both directions; their efficiency affects
+# acceptance only.
 
 
 MAX_LEAPS = 32

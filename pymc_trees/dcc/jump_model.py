@@ -7,8 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 from scipy.special import logit
 
-from pymc_trees.dcc.kernels.encode import LEAF, SPLIT, label_of
-from pymc_trees.dcc.kernels.topology import n_splits, node_table
+from pymc_trees.dcc.kernels.encode import LEAF, SPLIT, label_of, n_splits, node_table
 from pymc_trees.dcc.read_model import SoftModel
 from pymc_trees.dcc.topology_model import TopologyModel, draw_gates
 

@@ -14,7 +14,7 @@ from pymc.exceptions import SamplingError
 from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.dcc.kernels.topology import n_splits
+from pymc_trees.dcc.kernels.encode import n_splits
 from pymc_trees.dcc.neighbours import (
     Parameters,
     grow,

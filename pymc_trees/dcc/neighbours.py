@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.dcc.kernels.topology import STUMP
+from pymc_trees.dcc.kernels.encode import STUMP
 
 GROW, PRUNE, STAY = 0.6, 0.3, 0.1
 """Probabilities of the proposals in the authors' program; see `propose`."""

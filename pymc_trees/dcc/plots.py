@@ -4,8 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.dcc.kernels.encode import label_of
-from pymc_trees.dcc.kernels.topology import node_depths, node_table
+from pymc_trees.dcc.kernels.encode import label_of, node_depths, node_table
 from pymc_trees.dcc.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior.draws import check_draws, model_of
 

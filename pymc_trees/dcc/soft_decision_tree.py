@@ -7,8 +7,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.dcc.kernels.encode import evaluate, is_intact, n_fields
-from pymc_trees.dcc.kernels.topology import default_max_nodes
+from pymc_trees.dcc.kernels.encode import default_max_nodes, evaluate, is_intact, n_fields
 from pymc_trees.dcc.soft_tree_rv import (
     LOG_DENSITY,
     SoftEvaluate,

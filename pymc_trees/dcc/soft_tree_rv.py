@@ -22,8 +22,15 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.value.fields import fingerprint as hash_parts
-from pymc_trees.dcc.kernels.encode import draw_value, encode, evaluate, n_fields, summarise
-from pymc_trees.dcc.kernels.topology import STUMP, split_probability
+from pymc_trees.dcc.kernels.encode import (
+    STUMP,
+    draw_value,
+    encode,
+    evaluate,
+    n_fields,
+    split_probability,
+    summarise,
+)
 from pymc_trees.distributions.data.numbers import as_tensor
 from pymc_trees.distributions.forest_inputs import FunctionOfRows
 from pymc_trees.distributions.leaves.contract import LEAVES

@@ -28,8 +28,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.dcc.gate_ops import SoftCoordinates, SoftGates
-from pymc_trees.dcc.kernels.encode import encode
-from pymc_trees.dcc.kernels.topology import STUMP, n_splits, node_table
+from pymc_trees.dcc.kernels.encode import STUMP, encode, n_splits, node_table
 from pymc_trees.dcc.nuts import Density
 from pymc_trees.dcc.read_model import SoftModel, check_inputs, observed_classes, read_model
 from pymc_trees.dcc.soft_tree_rv import fingerprint_of, soft_tree_inputs

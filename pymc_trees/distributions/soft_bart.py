@@ -7,7 +7,7 @@ from pymc.distributions.distribution import Continuous
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.soft_forest.encode import SoftLayout
-from pymc_trees.core.soft_forest.unit import make_unit_map
+from pymc_trees.core.soft_forest.trees import make_unit_map
 from pymc_trees.core.value.fields import fingerprint
 from pymc_trees.distributions.capacity import check_m, soft_max_nodes, with_capacity
 from pymc_trees.distributions.data.named import register, rows_dim, unnamed

@@ -20,8 +20,8 @@ from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE, model_of
+from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
-from pymc_trees.posterior.exporting.responses import Response
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save, without_rows
 from pymc_trees.predictors.columns import Schema

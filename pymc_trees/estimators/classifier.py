@@ -12,7 +12,7 @@ from pymc_trees.arguments import check_choice, check_positive, plain_labels
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X, taken, weights_of
 from pymc_trees.estimators.models import LINKS, classification
-from pymc_trees.posterior.exporting.responses import Response
+from pymc_trees.posterior.exporting.expressions import Response
 
 
 class BARTClassifier(ClassifierMixin, BARTEstimator):

@@ -13,7 +13,7 @@ from pymc_trees.arguments import check_choice, check_number, check_positive
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X, checked_y, taken, weights_of
 from pymc_trees.estimators.models import NOISES, least_noise, regression, residual_sd
-from pymc_trees.posterior.exporting.responses import Response
+from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.predictors.predictor import Predictor
 
 # ------- The posterior predictive distribution of rows: a mixture over the draws, equally weighted

@@ -15,8 +15,8 @@ from pymc.backends.base import _choose_chains
 from pymc.sampling.parallel import ParallelSampler, ProcessAdapter, _Process
 from pytensor.graph.traversal import ancestors
 
+from pymc_trees.core.value.evaluate import cached_outputs, publish_outputs
 from pymc_trees.core.value.fields import CHECKSUM
-from pymc_trees.core.value.output_cache import cached_outputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.forest_inputs import FunctionOfRows
 from pymc_trees.distributions.tree_variable import tree_variables

@@ -1,9 +1,9 @@
 """How do Mondrian forests learn and predict? Scikit-learn estimators, a wing of its own.
 
 Reading order: `kernels` (one tree, in numba), `inputs` (checks of X, y and settings), `trees` (a
-fitted forest, and how it learns rows), `bounded` (the same with bounded memory), `windowed` (the
-same for the latest rows), `forest` (what both estimators share), `classifier`, `predictive`
-(mixtures over a forest), `regressor`, `exporting` (predictors of forests).
+fitted forest, and how it learns rows), `forest` (the same with bounded memory, and for the latest
+rows; what both estimators share), `classifier`, `predictive` (mixtures over a forest), `regressor`,
+`exporting` (predictors of forests).
 
 May import: `predictors`, `core.compile`, `core.interrupts`, `arguments`; scikit-learn and ArviZ.
 """

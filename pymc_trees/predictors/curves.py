@@ -8,8 +8,8 @@ import numpy as np
 from pymc_trees.arguments import check_choice
 from pymc_trees.predictors import evaluation, laws
 from pymc_trees.predictors.columns import Schema
-from pymc_trees.predictors.rows import as_table, encode_held
 from pymc_trees.predictors.laws import KINDS, probabilities_of, summary
+from pymc_trees.predictors.rows import as_table, encode_held
 
 
 class Curves:

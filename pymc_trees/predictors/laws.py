@@ -4,11 +4,13 @@ Parameters are arrays (D or 1, ...) that broadcast, in the order of PyTensor's r
 posterior predictive distribution is a mixture of D laws with equal weights.
 """
 
-import numpy as np
-from pymc_trees.arguments import check_share
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.arguments import check_share
 from pymc_trees.predictors.special import normal_cdf
 
 STEPS = 200

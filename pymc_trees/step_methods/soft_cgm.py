@@ -6,7 +6,7 @@ import numpy as np
 from pymc.step_methods.compound import Competence
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.soft_forest.proposals import GROW, MOVES, PRUNE
+from pymc_trees.core.soft_forest.moves import GROW, MOVES, PRUNE
 from pymc_trees.core.soft_forest.sweep import screened_soft_sweeps, soft_sweeps
 from pymc_trees.core.soft_forest.trees import make_soft_trees
 from pymc_trees.step_methods.kernels.acceptance import accepted_shares, n_changes, read_weights

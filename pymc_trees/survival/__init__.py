@@ -1,6 +1,6 @@
 """When does it happen? Times to an event, censored, of several kinds, or again and again.
 
-Reading order: `outcomes` (checks of times, events and grids), `long_table` (the long form),
+Reading order: `long_table` (checks of times, events and grids, and the long form),
 `models` (the PyMC models of hazards and of log times), `laws` (the distribution of times, read from
 a model), `curves` (survival functions, cumulative incidence, expected numbers of events), `scores`
 (concordance and Brier scores).

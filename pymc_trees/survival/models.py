@@ -18,8 +18,14 @@ from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
-from pymc_trees.survival.long_table import LongRows, long_inputs, read_rows
-from pymc_trees.survival.outcomes import Outcome, check_cause, check_outcome
+from pymc_trees.survival.long_table import (
+    LongRows,
+    Outcome,
+    check_cause,
+    check_outcome,
+    long_inputs,
+    read_rows,
+)
 
 
 class Link(NamedTuple):

@@ -7,7 +7,7 @@ import xarray as xr
 
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.survival.curves import check_curves, restricted_mean
-from pymc_trees.survival.outcomes import Outcome, check_outcome
+from pymc_trees.survival.long_table import Outcome, check_outcome
 
 
 def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=None) -> float:

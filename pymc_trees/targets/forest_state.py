@@ -14,8 +14,8 @@ from pymc_trees.core.leaves.threaded import in_threads
 from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.problem import Problem, Workspace, make_workspace
 from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
+from pymc_trees.core.value.evaluate import CachedOutputs, cached_outputs, publish_outputs
 from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
-from pymc_trees.core.value.output_cache import CachedOutputs, cached_outputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.table import schema_of

@@ -9,10 +9,9 @@ from pymc_trees.core.soft_forest.encode import decode, encode, soft_sizes
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.sweep import count_trees
-from pymc_trees.core.soft_forest.trees import SoftTrees, sum_trees
-from pymc_trees.core.soft_forest.unit import to_unit
+from pymc_trees.core.soft_forest.trees import SoftTrees, sum_trees, to_unit
+from pymc_trees.core.value.evaluate import CachedOutputs, publish_outputs
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
-from pymc_trees.core.value.output_cache import CachedOutputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target

@@ -1,10 +1,11 @@
 """Leaves as dense columns of a linear regression: the part that needs no count of shared rows."""
 
-import numpy as np
-from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.soft_forest.trees import leaf_weights
 from abc import ABC, abstractmethod
 
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.soft_forest.trees import leaf_weights
 
 # ------ Dense columns of leaves (weights in soft trees, lines), and their products with sparse ones
 

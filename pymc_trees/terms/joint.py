@@ -27,7 +27,7 @@ from pymc_trees.terms.draw import (
     joined,
     without,
 )
-from pymc_trees.terms.kernels.gram import add_columns
+from pymc_trees.terms.gram import add_columns
 from pymc_trees.terms.leaves import (
     ForestLeaves,
     Slot,

@@ -5,9 +5,8 @@ import numpy as np
 from pymc_trees.core.leaves.coefficients import PARENT
 from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.soft_forest.trees import SoftTrees
-from pymc_trees.terms.dense import ROWS_AT_ONCE, DenseLeaves
-from pymc_trees.terms.dense import fill_lines, fill_weights
-from pymc_trees.terms.kernels.gram import (
+from pymc_trees.terms.dense import ROWS_AT_ONCE, DenseLeaves, fill_lines, fill_weights
+from pymc_trees.terms.gram import (
     WORD,
     add_cross,
     add_outputs,
@@ -23,8 +22,8 @@ from pymc_trees.terms.kernels.gram import (
 
 # -------- Leaves of soft forests as columns of a linear regression: dense ones, computed row by row
 #
-# Every row is in every leaf, with the weights of `core.soft_forest.trees`: given cuts and bandwidths
-# these are known, and leaf values enter the mean linearly.
+# Every row is in every leaf, with the weights of `core.soft_forest.trees`: given cuts and
+# bandwidths these are known, and leaf values enter the mean linearly.
 
 
 class SoftLeaves(DenseLeaves):

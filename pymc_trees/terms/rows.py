@@ -39,8 +39,8 @@ from pymc_trees.targets.likelihoods.observed import Part
 #
 #     log p(v | hyperparameters) = -(v - mean)' P (v - mean) / 2 + log_norm + constant.
 #
-# ``log_norm`` is that of PyMC's density: improper priors, and densities that PyMC does not normalise,
-# are taken as they are.
+# ``log_norm`` is that of PyMC's density: improper priors, and densities that PyMC does not
+# normalise, are taken as they are.
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from support.fitted import frame
 
 import pymc_trees as pmt
 from pymc_trees.core.value.evaluate import marginal
-from pymc_trees.core.value.walk import sent_left
+from pymc_trees.core.value.text import sent_left
 from pymc_trees.posterior.reading.forests import ForestDraws
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

@@ -7,7 +7,7 @@ from support.chains.soft_forest import EQUAL, soft_problem
 from support.naive import soft_forest as naive
 
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.soft_forest import proposals
+from pymc_trees.core.soft_forest import moves
 from pymc_trees.core.soft_forest.encode import (
     SoftLayout,
     decode,
@@ -26,8 +26,7 @@ from pymc_trees.core.soft_forest.moves import (
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.rows import SoftRows, draw_leaf_values, make_soft_work
 from pymc_trees.core.soft_forest.sweep import count_trees, soft_sweeps
-from pymc_trees.core.soft_forest.trees import TINY, sum_trees
-from pymc_trees.core.soft_forest.unit import make_unit_map, to_unit
+from pymc_trees.core.soft_forest.trees import TINY, make_unit_map, sum_trees, to_unit
 
 WEIGHTS = np.array([0.3, 0.1, 0.2, 0.25, 0.15])
 
@@ -151,11 +150,11 @@ def log_chance(kind, before, after, prior):
     splits, new = naive.splits_of(before), naive.splits_of(after)
     total = WEIGHTS[0] + WEIGHTS[4] if not splits else WEIGHTS.sum()
     log_kind = np.log(WEIGHTS[kind] / total)
-    if kind == proposals.PRUNE:
+    if kind == moves.PRUNE:
         return log_kind - np.log(sum(two for *_, two in splits))
     [(place, j, _, depth, _)] = (
         [one for one in new if one[0] not in {s[0] for s in splits}]
-        if kind == proposals.GROW
+        if kind == moves.GROW
         else [a for a, b in zip(new, splits, strict=True) if a[1:3] != b[1:3]]
     )
     low, high = 0.0, 1.0
@@ -164,11 +163,11 @@ def log_chance(kind, before, after, prior):
         if above == j:
             low, high = (low, min(high, cut)) if place[k] == 0 else (max(low, cut), high)
     log_rule = np.log(prior.weights[j] / prior.weights.sum()) - np.log(high - low)
-    n = len(splits) + 1 if kind == proposals.GROW else len(splits)
+    n = len(splits) + 1 if kind == moves.GROW else len(splits)
     return log_kind - np.log(n) + log_rule
 
 
-BACK = {proposals.GROW: proposals.PRUNE, proposals.PRUNE: proposals.GROW}
+BACK = {moves.GROW: moves.PRUNE, moves.PRUNE: moves.GROW}
 
 
 @pytest.mark.parametrize("kind", range(4))
@@ -179,11 +178,11 @@ def test_ratios_of_proposals_are_those_of_prior_and_densities(kind):
         rng, problem, _, _ = drawn(seed)
         trees, prior = problem.trees, problem.prior
         size = trees.size[0]
-        if kind != proposals.GROW and size == 1:
+        if kind != moves.GROW and size == 1:
             continue
         work = open_soft_tree(problem, 0, make_soft_work(300, 2, 30))
         given = (trees.column[0], trees.number[0], size, trees.bandwidth[0], prior, WEIGHTS, work)
-        found = proposals.propose(rng, kind, *given)
+        found = moves.propose(rng, kind, *given)
         before = tree_of(problem)
         after = naive.nested(work.column[: found.size], work.number[: found.size])
         shape = [naive.log_shape(t, 0.95, 0.8, prior.weights) for t in (before, after)]
@@ -191,7 +190,7 @@ def test_ratios_of_proposals_are_those_of_prior_and_densities(kind):
             assert found.log_ratio == -np.inf
             continue
         ratio = shape[1] - shape[0]
-        if kind != proposals.PERTURB:  # whose density is symmetric
+        if kind != moves.PERTURB:  # whose density is symmetric
             back = BACK.get(kind, kind)
             ratio += log_chance(back, after, before, prior) - log_chance(kind, before, after, prior)
         assert found.log_ratio == pytest.approx(ratio, abs=1e-9)
@@ -206,7 +205,7 @@ def test_ratio_of_a_bandwidth_is_that_of_its_law_on_the_log_scale():
         work = open_soft_tree(problem, 0, make_soft_work(300, 2, 30))
         old = trees.bandwidth[0]
         given = (trees.column[0], trees.number[0], size, old, problem.prior, WEIGHTS, work)
-        found = proposals.propose(rng, proposals.BANDWIDTH, *given)
+        found = moves.propose(rng, moves.BANDWIDTH, *given)
         expected = np.diff(
             [stats.expon.logpdf(t, scale=0.1) + np.log(t) for t in (old, found.bandwidth)]
         )[0]
@@ -222,9 +221,9 @@ def test_a_draft_is_weighed_and_taken_as_if_the_tree_were_opened_anew():
         update_gram(problem, 0, rows, work)
         for _ in range(10):
             size = trees.size[0]
-            kind = proposals.draw_kind(rng, WEIGHTS, size == 1)
+            kind = moves.draw_kind(rng, WEIGHTS, size == 1)
             given = (trees.column[0], trees.number[0], size, trees.bandwidth[0], problem.prior)
-            draft = proposals.propose(rng, kind, *given, WEIGHTS, work)
+            draft = moves.propose(rng, kind, *given, WEIGHTS, work)
             if draft.log_ratio == -np.inf or draft.size == size == 1 or draft.size > 13:
                 continue
             found = _evaluate_draft(problem, 0, draft, rows, work)

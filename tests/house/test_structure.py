@@ -30,7 +30,7 @@ POSITIONS = {
     "targets/separate.py": "Ops between a forest's function and one of two outputs",
     "targets/rows.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",
-    "terms/priors.py": "the distributions that a random walk is made of",
+    "terms/rows.py": "the distributions that a random walk is made of",
 }
 BY_POSITION = re.compile(
     r"owner\.inputs\[|^ *\(?[\w*]+, [^=\n]+ = [\w.]*owner\.inputs$", re.MULTILINE

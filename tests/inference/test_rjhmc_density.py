@@ -7,7 +7,7 @@ from support.chains.jumps import weak_step
 
 import pymc_trees as pmt
 from pymc_trees.dcc.jump_model import JumpModel
-from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.kernels.encode import log_prior
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -15,8 +15,7 @@ from support.soft_models import leaf_shares, scaled
 
 import pymc_trees as pmt
 from pymc_trees.dcc.jump_chain import JumpChain, Settings
-from pymc_trees.dcc.kernels.encode import LEAF, SPLIT
-from pymc_trees.dcc.kernels.topology import leaf_count_law, log_prior
+from pymc_trees.dcc.kernels.encode import LEAF, SPLIT, leaf_count_law, log_prior
 
 ROWS, DRAWS, BATCHES, SHAPE = 4, 3000, 40, 6.0
 ALPHA, BETA = 0.5, 2.5

@@ -13,8 +13,7 @@ from support.soft_quadrature import log_evidence
 
 import pymc_trees as pmt
 from pymc_trees.dcc.dcc import DCC, RUN, Settings, check_settings
-from pymc_trees.dcc.kernels.encode import label_of
-from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.kernels.encode import label_of, log_prior
 from pymc_trees.dcc.local import LocalChain, Runner, sharpness, visit, warm_up
 
 SMALL = {"tune": 150, "local_draws": 40, "cores": 1, "progressbar": False}

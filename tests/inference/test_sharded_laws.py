@@ -24,7 +24,7 @@ from support.naive.laws import (
 )
 from support.tiers import tiers
 
-from pymc_trees.sharded.kernels.messages import square_sum, to_fixed, unit_of
+from pymc_trees.sharded.kernels.shard import square_sum, to_fixed, unit_of
 
 CHAINS, BURN, Z = 12, 100, 7.0
 

@@ -16,7 +16,7 @@ from support.soft_models import (
 )
 
 import pymc_trees as pmt
-from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.kernels.encode import log_prior
 
 H = 0.05
 pytestmark = pytest.mark.usefixtures("quick_compile")

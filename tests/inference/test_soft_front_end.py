@@ -11,8 +11,7 @@ import xarray as xr
 from support.soft_models import classification, leaf_shares, regression, scaled
 
 import pymc_trees as pmt
-from pymc_trees.dcc.kernels.encode import encode, label_of
-from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.kernels.encode import encode, label_of, log_prior
 from pymc_trees.dcc.soft_tree_rv import fingerprint_of, soft_tree_inputs
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 import pymc_trees as pmt
 import pymc_trees.hooks.runs as runs
 from pymc_trees import causal, progress
-from pymc_trees.mondrian import bounded, trees
+from pymc_trees.mondrian import trees
 
 X = np.random.default_rng(1).random((12, 2))
 BRIEF = {"draws": 3, "tune": 2, "chains": 2, "random_seed": 1, "compute_convergence_checks": False}
@@ -126,7 +126,7 @@ def test_mondrian_forests_speak_where_they_take_long(slow, monkeypatch, max_memo
     y = X[:, 0]
     silent = forest().fit(X, y).predict(X)  # few rows are quick
     assert slow() == []
-    for module in (trees, bounded):
+    for module in (trees, forest):
         monkeypatch.setattr(module, "SLOW", 0)
     monkeypatch.setattr(trees, "WORTH_A_THREAD", 0)
     spoken = forest().fit(X, y)

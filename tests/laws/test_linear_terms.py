@@ -20,7 +20,7 @@ from support.naive.joint_gaussian import Around, moments
 from support.naive.laws import PROBLEMS
 
 import pymc_trees as pmt
-from pymc_trees.terms.linear_leaves import LinearLeaves
+from pymc_trees.terms.leaves import LinearLeaves
 
 pytestmark = [pytest.mark.full, pytest.mark.usefixtures("quick_compile")]
 BATCHES, Z, DRAWS, TUNE = 60, 5.0, 5_000, 100

@@ -15,7 +15,7 @@ from support.naive.batches import batch_means
 import pymc_trees as pmt
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.terms import one_sided
-from pymc_trees.terms.kernels.one_sided import draw_above_zero
+from pymc_trees.terms.one_sided import draw_above_zero
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 BATCHES, Z = 100, 5.0

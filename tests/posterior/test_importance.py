@@ -10,7 +10,7 @@ import xarray as xr
 from support.fitted import N, draws_of, frame, on_a_frame, predicted, predicted_of, two_functions
 
 import pymc_trees as pmt
-from pymc_trees.core.value.walk import sent_left
+from pymc_trees.core.value.text import sent_left
 from pymc_trees.posterior.importance.submodels import compute_variable_importance as importance
 from pymc_trees.posterior.importance.submodels import squared_correlation, vi_to_kulprit
 from pymc_trees.posterior.reading.forests import ForestDraws

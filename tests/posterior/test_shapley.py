@@ -13,7 +13,7 @@ from support.subsets import interventional, shapley_of
 
 import pymc_trees as pmt
 from benchmarks.shapley import by_shap
-from pymc_trees.core.value.walk import sent_left
+from pymc_trees.core.value.text import sent_left
 from pymc_trees.posterior.explain import shapley as shapley_values
 from pymc_trees.posterior.reading.forests import ForestDraws
 

@@ -11,7 +11,7 @@ from support.naive import soft_forest as naive
 from support.subsets import interventional, shapley_of
 
 import pymc_trees as pmt
-from pymc_trees.core.explain.games import (
+from pymc_trees.core.explain.shapley import (
     by_subset,
     integrate,
     make_quadrature,

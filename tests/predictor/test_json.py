@@ -170,7 +170,7 @@ def test_it_holds_what_the_predictor_holds():
 
 
 def test_numbers_that_json_does_not_have():
-    from pymc_trees.predictors.elsewhere.json_text import plain
+    from pymc_trees.predictors.elsewhere.methods import plain
 
     found = plain(np.array([[1.5, np.inf], [-np.inf, np.nan]]))
     assert found == [[1.5, "Infinity"], ["-Infinity", "NaN"]]

@@ -11,8 +11,8 @@ from support.generated_forests import forest, frame_of, predictor_of, rows_of
 
 import pymc_trees as pmt
 from pymc_trees.predictors import hard
-from pymc_trees.predictors.elsewhere import onnx_trees
 from pymc_trees.predictors.elsewhere.asked import LOCATION, MEANS, commutes_with_mean
+from pymc_trees.predictors.elsewhere.onnx_model import tree_outputs
 from pymc_trees.predictors.elsewhere.tensors import Graph, Tensor
 from pymc_trees.predictors.laws import LAWS
 from pymc_trees.predictors.packed import PackedForest
@@ -146,7 +146,7 @@ def test_sets_of_many_levels():
     expected = hard.evaluate(packed, codes)[0]
     graph = Graph(onnx)
     X = Tensor(graph, "X", (1, -1, 1), float)
-    made = onnx_trees.outputs(packed, X, averaged=False)
+    made = tree_outputs(packed, X, averaged=False)
     shape = [1, None, 1]
     whole = onnx.helper.make_graph(
         graph.nodes,
@@ -185,7 +185,7 @@ def test_what_is_refused(monkeypatch):
         predictor.to_onnx(of="y")
     with pytest.raises(ValueError, match="choose from"):
         predictor.to_onnx("median")
-    monkeypatch.setattr("pymc_trees.predictors.elsewhere.onnx_trees.MOST_BYTES", 100)
+    monkeypatch.setattr("pymc_trees.predictors.elsewhere.onnx_model.MOST_BYTES", 100)
     with pytest.raises(ValueError, match="Give draws="):
         predictor.to_onnx()
     monkeypatch.setitem(sys.modules, "onnx", None)

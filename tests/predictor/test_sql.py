@@ -11,7 +11,7 @@ from support import predictor_models as models
 from support.generated_forests import NAMES, forest, frame_of, predictor_of, rows_of
 
 import pymc_trees as pmt
-from pymc_trees.predictors.elsewhere.sql_words import DIALECTS
+from pymc_trees.predictors.elsewhere.sql import DIALECTS
 
 duckdb = pytest.importorskip("duckdb")
 EXACT = {"rtol": 1e-11, "atol": 1e-12}

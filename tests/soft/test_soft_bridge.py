@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_trees.dcc.bridge import Point, Scales, cross, spaced, transition
+from pymc_trees.dcc.jump_chain import Point, Scales, cross, spaced, transition
 
 SD = np.array([1.0, 0.85])  # wide enough for weights of finite variance both ways
 MEAN = np.array([0.3, 0.9])

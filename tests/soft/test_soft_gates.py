@@ -7,14 +7,20 @@ import pytest
 from support.soft_models import TOPOLOGIES, leaf_shares
 
 from pymc_trees.dcc.gate_ops import SoftGates
-from pymc_trees.dcc.kernels.encode import encode, evaluate, label_of, n_fields, summarise
+from pymc_trees.dcc.kernels.encode import (
+    encode,
+    evaluate,
+    label_of,
+    n_fields,
+    node_table,
+    summarise,
+)
 from pymc_trees.dcc.kernels.gates import (
     STEEPEST,
     exp_of_minus,
     gate_gradient,
     leaf_probabilities,
 )
-from pymc_trees.dcc.kernels.topology import node_table
 
 N, P = 7, 3
 

@@ -5,7 +5,7 @@ import pytest
 from support.soft_models import all_topologies
 
 from pymc_trees.dcc.jump_chain import log_proposal_ratio, propose_jump, shared_indices
-from pymc_trees.dcc.kernels.topology import n_splits
+from pymc_trees.dcc.kernels.encode import n_splits
 from pymc_trees.dcc.neighbours import growable, pack, unpack
 
 GROW, PRUNE = 0.35, 0.25

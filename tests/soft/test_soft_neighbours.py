@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.soft_models import all_topologies, leaf_shares
 
-from pymc_trees.dcc.kernels.topology import n_splits
+from pymc_trees.dcc.kernels.encode import n_splits
 from pymc_trees.dcc.neighbours import (
     Parameters,
     grow,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_trees.dcc.search import LOOK_AHEAD, Search, exploitation, exploration, utility
+from pymc_trees.dcc.dcc import LOOK_AHEAD, Search, exploitation, exploration, utility
 
 
 def test_exploitation_is_eq_66_where_that_can_be_computed(rng):

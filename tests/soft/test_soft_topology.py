@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.soft_models import TOPOLOGIES, all_topologies, paths
 
-from pymc_trees.dcc.kernels.topology import (
+from pymc_trees.dcc.kernels.encode import (
     default_max_nodes,
     draw_topology,
     leaf_count_law,

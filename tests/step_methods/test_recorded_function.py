@@ -10,7 +10,7 @@ from support.small_models import FAST, bart_model, sample, soft_model, step_data
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.value import output_cache
+from pymc_trees.core.value import evaluate
 from pymc_trees.distributions.forest_inputs import FunctionOfRows, declared, forest_inputs
 from pymc_trees.distributions.ops import by_name
 from pymc_trees.distributions.ops import soft_forest_rv as soft_forest_evaluation
@@ -174,20 +174,20 @@ def test_a_function_is_that_of_its_value_alone(walks):
     copy[0, 1] += 1.0
     known_as = value[model["mu_forest"].owner.op.layout.max_nodes, 0]
     stamp = declared(model["mu_forest"]).fingerprint
-    assert output_cache.cached_outputs(value, known_as, stamp) is not None
-    assert output_cache.cached_outputs(copy, known_as, stamp) is None
-    assert output_cache.cached_outputs(value, known_as, stamp + 1.0) is None
+    assert evaluate.cached_outputs(value, known_as, stamp) is not None
+    assert evaluate.cached_outputs(copy, known_as, stamp) is None
+    assert evaluate.cached_outputs(value, known_as, stamp + 1.0) is None
 
 
 def test_knowledge_ends_with_who_keeps_it(walks):
     model = bart_model()
     record, step = recorder(model), pmt.CGM(model=model)
     step.setup_chain(np.random.default_rng(1), 0, 10)
-    free = len(output_cache._free)
+    free = len(evaluate._free)
     points = [step.step(model.initial_point())[0]]
     for _ in range(5):
         points.append(step.step(points[-1])[0])
-    assert len(output_cache._free) == free - 1
+    assert len(evaluate._free) == free - 1
     record(points[-1])
     assert not walks
     record(points[-2])

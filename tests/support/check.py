@@ -22,8 +22,7 @@ from pymc_trees.core.value.fields import (
     Layout,
     compute_checksum,
 )
-from pymc_trees.core.value.text import tree_starts
-from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
+from pymc_trees.core.value.text import Encoded, Node, expect, sent_left, tree_starts, walk
 
 FORM_CHECKS: list[Callable[[Encoded], str | None]] = []
 """Whether the value can be walked at all."""

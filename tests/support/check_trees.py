@@ -11,7 +11,7 @@ import numpy as np
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.forest.trees import NONE, Trees
-from pymc_trees.core.value.walk import rule_density, sent_left
+from pymc_trees.core.value.text import rule_density, sent_left
 from support.check import sentences
 
 Rows = dict[int, np.ndarray]

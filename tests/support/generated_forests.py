@@ -6,7 +6,7 @@ import pandas as pd
 import pymc_trees as pmt
 from pymc_trees.core.columns.cells import MAX_CUT, MISSING
 from pymc_trees.core.value.fields import Layout, compute_checksum
-from pymc_trees.posterior.exporting.trees import levels_of_rules, packed_values
+from pymc_trees.posterior.exporting.expressions import levels_of_rules, packed_values
 from pymc_trees.predictors.packed import PackedForest
 
 P, N_LEVELS, FINGERPRINT = 3, 5, 12345.0

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from scipy import special, stats
 
-from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.kernels.encode import log_prior
 from support.soft_models import leaf_shares
 
 

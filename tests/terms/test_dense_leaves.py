@@ -8,9 +8,7 @@ from support.naive import soft_forest as naive
 import pymc_trees as pmt
 from pymc_trees.terms import joint as joint_draw
 from pymc_trees.terms import leaves as terms_leaves
-from pymc_trees.terms.leaves import ForestLeaves
-from pymc_trees.terms.linear_leaves import LinearLeaves
-from pymc_trees.terms.soft_leaves import SoftLeaves
+from pymc_trees.terms.leaves import ForestLeaves, LinearLeaves, SoftLeaves
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 RNG = np.random.default_rng(5)

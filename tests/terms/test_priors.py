@@ -6,7 +6,7 @@ import pytensor
 import pytest
 import scipy.sparse
 
-from pymc_trees.terms.priors import read_gaussian, zero_sum_basis
+from pymc_trees.terms.rows import read_gaussian, zero_sum_basis
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 W = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0.0]])

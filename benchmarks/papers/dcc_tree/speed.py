@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.dcc.dcc import DCC, Settings
-from pymc_trees.dcc.kernels.topology import n_splits
+from pymc_trees.dcc.kernels.encode import n_splits
 from pymc_trees.dcc.local import visit, warm_up
 from pymc_trees.dcc.nuts import run_chain
 from pymc_trees.dcc.topology_model import TopologyModel

@@ -32,9 +32,10 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
+from pymc_trees.core.compile.address import address_of, generate_call
 from pymc_trees.core.compile.announce import ANNOUNCER, PARTS, in_words
 from pymc_trees.core.compile.cache import njit, plain
-from pymc_trees.core.compile.pointer import Pointer, address_of, generate_call, n_bytes
+from pymc_trees.core.compile.pointer import Pointer, n_bytes
 
 _BYTES = ir.IntType(8).as_pointer()
 

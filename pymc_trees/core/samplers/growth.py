@@ -9,7 +9,6 @@ from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import (
     NodeRows,
     clear_histograms,
@@ -18,7 +17,7 @@ from pymc_trees.core.histograms.cache import (
     release_histogram,
     split_histogram,
 )
-from pymc_trees.core.histograms.contract import tempering
+from pymc_trees.core.histograms.contract import Bins, tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal, reads_path
 from pymc_trees.core.leaves.path import extend_path
 from pymc_trees.core.moves.contract import FULL

@@ -32,10 +32,10 @@ from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import LIST
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import Histograms, make_histograms
 from pymc_trees.core.histograms.contract import (
     VECTORISE,
+    Bins,
     ColumnSubset,
     CutScores,
     left_stats,

@@ -18,8 +18,8 @@ from pymc_trees.core.soft_forest.trees import (
     make_soft_trees,
     read_links,
     sum_trees,
+    to_unit,
 )
-from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.fields import CHECKSUM, LEAF, UNUSED, compute_checksum, is_intact
 
 # ------------------------------------------------------- Specification, for the value of a variable

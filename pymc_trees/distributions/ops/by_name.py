@@ -14,14 +14,16 @@ from pymc_trees.core.compile.external import External, external
 from pymc_trees.core.compile.threads import WORTH, by_rows, given_threads, taken_threads
 from pymc_trees.core.leaves.contract import constant_leaf
 from pymc_trees.core.value.evaluate import (
+    cache_evaluated,
     check_columns,
     evaluate,
+    link_table,
+    look_up,
     nan_for_missing,
     same_content,
     walk_trees,
 )
 from pymc_trees.core.value.fields import CHECKSUM, TIME_TERMS, Layout, Sizes, is_intact, sizes
-from pymc_trees.core.value.output_cache import cache_evaluated, link_table, look_up
 from pymc_trees.core.value.summary import summarise
 from pymc_trees.distributions.leaves.contract import leaf_reading
 

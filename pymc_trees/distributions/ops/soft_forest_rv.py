@@ -29,9 +29,14 @@ from pymc_trees.core.soft_forest.encode import (
 )
 from pymc_trees.core.soft_forest.encode import evaluate as evaluate_kernel
 from pymc_trees.core.soft_forest.prior import make_soft_prior
-from pymc_trees.core.value.evaluate import same_content
+from pymc_trees.core.value.evaluate import (
+    cache_evaluated,
+    cached_outputs,
+    link_table,
+    look_up,
+    same_content,
+)
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
-from pymc_trees.core.value.output_cache import cache_evaluated, cached_outputs, link_table, look_up
 from pymc_trees.distributions.forest_inputs import FunctionOfRows, SoftForestInputs, forest_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES, starts
 from pymc_trees.distributions.ops.forest_rv import Stumps

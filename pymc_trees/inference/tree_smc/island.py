@@ -8,7 +8,7 @@ import numpy as np
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign, rules_from_prior
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.histograms.binning import make_bins
+from pymc_trees.core.histograms.contract import make_bins
 from pymc_trees.core.interrupts import deferred_interrupts, run_interruptible
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.problem import Problem

@@ -11,8 +11,7 @@ import xarray as xr
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.columns.cells import MISSING
-from pymc_trees.core.explain.games import make_quadrature, make_weights
-from pymc_trees.core.explain.shapley import shapley, soft_shapley
+from pymc_trees.core.explain.shapley import make_quadrature, make_weights, shapley, soft_shapley
 from pymc_trees.posterior.draws import SAMPLE, for_each_draw, rows_chosen, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction, NotAdditiveError
 from pymc_trees.posterior.explain.coalitions import PAIRS, MixedRows, check_background

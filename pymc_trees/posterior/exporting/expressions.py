@@ -1,9 +1,10 @@
 """Graphs of PyTensor as programs of `predictors.program`, which numpy runs."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 from pytensor.compile.ops import ViewOp
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
@@ -24,6 +25,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.exceptions import NotScalarConstantError
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Dot, Max, Min, Prod, Sum
+from pytensor.tensor.random import basic as random
 from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.special import LogSoftmax, Softmax
 from pytensor.tensor.subtensor import (
@@ -33,8 +35,195 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
-from pymc_trees.distributions.forest_inputs import FunctionOfRows, evaluation
+from pymc_trees.core.columns.cells import SET
+from pymc_trees.core.leaves.coefficients import read_linear
+from pymc_trees.core.leaves.contract import constant_leaf
+from pymc_trees.core.leaves.vector_lines import read_vector_lines
+from pymc_trees.core.soft_forest.encode import BANDWIDTHS
+from pymc_trees.core.value.fields import CHECKSUM, UNUSED
+from pymc_trees.distributions.forest_inputs import (
+    FunctionOfRows,
+    declared,
+    evaluation,
+    forest_inputs,
+    training_rows,
+)
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
+from pymc_trees.posterior.draws import StoredDraws
 from pymc_trees.posterior.reading.indices import PYTHON
+from pymc_trees.predictors.packed import CONSTANT, LINEAR, SOFT, smallest
+
+# ------------------------------ Encoded draws of a forest as the ragged arrays of predictors.packed
+
+
+def packed_forest(
+    forest: Variable, draws: StoredDraws, which: np.ndarray
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `PackedForest` takes: facts, and arrays.
+
+    Parameters
+    ----------
+    forest : Variable
+        The random variable.
+    draws : StoredDraws
+        Checked draws of it.
+    which : (each,) int
+        Draws of each chain that are taken.
+
+    Raises
+    ------
+    ValueError
+        For trees of another kind.
+    """
+    kind = _kind_of(forest)
+    layout, X = forest.owner.op.layout, training_rows(forest)
+    p = X.shape[1]
+    taken = [draws[chain, draw] for chain in range(draws.shape[0]) for draw in which]
+    arrays = packed_values(taken, layout.max_nodes, layout.n_values)
+    about = {
+        "name": str(forest.name),
+        "kind": kind,
+        "draws": len(taken),
+        "trees": layout.m,
+        "columns": p,
+        "outputs": layout.n_outputs,
+        "mixed": kind != SOFT and layout.mixed,
+    }
+    certificate = np.array(
+        [value[layout.max_nodes :].reshape(-1)[: BANDWIDTHS + layout.m] for value in taken]
+    )
+    if kind == SOFT:
+        inputs = forest_inputs(forest)
+        for name, one in zip(("knots", "heights", "offsets"), inputs.unit_map, strict=True):
+            arrays[name] = np.asarray(one.data)
+        arrays["offsets"] = arrays["offsets"].astype(np.int64)
+        arrays["hard"] = np.asarray(inputs.hard.data, dtype=bool)
+        arrays["bandwidths"] = certificate[:, BANDWIDTHS:].reshape(-1)
+        return about, arrays
+    if layout.mixed:
+        arrays["levels"] = levels_of_rules(X, arrays["rules"])
+    else:
+        arrays["seeds"] = certificate[:, CHECKSUM].astype(np.uint64)
+    if kind == LINEAR:
+        arrays["slopes"] = np.asarray(declared(forest).constants, dtype=np.float64)
+    return about, arrays
+
+
+def packed_values(
+    values: Sequence[np.ndarray], max_nodes: int, n_values: int
+) -> dict[str, np.ndarray]:
+    """Trees of encoded forests, one after another."""
+    columns, numbers = [], []
+    for value in values:
+        used = int((value[:max_nodes, 0] > UNUSED).sum())
+        columns.append(value[:used, 0].astype(np.int64))
+        numbers.append(value[:used, 1 : 1 + n_values])
+    column, number = np.concatenate(columns), np.concatenate(numbers)
+    is_split = column >= 0
+    cuts, places = np.unique(number[is_split, 0], return_inverse=True)
+    return {
+        "sizes": smallest(_sizes(column)),
+        "rules": smallest(column + 1),
+        "places": smallest(places.reshape(-1)),
+        "cuts": cuts,
+        "values": number[~is_split],
+    }
+
+
+def _kind_of(forest: Variable) -> str:
+    if is_soft_forest(forest):
+        return SOFT
+    outputs = forest.owner.op.leaf_type.outputs if is_forest(forest) else None
+    if outputs is constant_leaf:
+        return CONSTANT
+    if outputs in (read_linear, read_vector_lines):
+        return LINEAR
+    raise ValueError(
+        f"{forest.name} has trees or leaves that a predictor cannot hold: it takes BART, "
+        "DecisionTree and SoftBART with the leaves of the package. Use predictions(idata, model)."
+    )
+
+
+def _sizes(column: np.ndarray) -> np.ndarray:
+    """Nodes of each tree, of trees in preorder one after another."""
+    below = np.cumsum(np.where(column >= 0, 1, -1))
+    lowest = np.minimum.accumulate(np.minimum(below, 0))
+    ends = np.flatnonzero(np.diff(lowest, prepend=0) < 0)
+    return np.diff(ends, prepend=-1)
+
+
+def levels_of_rules(X: np.ndarray, rules: np.ndarray) -> np.ndarray:
+    """(p,) numbers of levels in training rows, of columns that some rule splits by them."""
+    p = X.shape[1]
+    split = rules[rules > 0].astype(np.int64) - 1
+    levels = np.zeros(p, dtype=np.int64)
+    for j in np.unique(split[split // p >= SET] % p):
+        levels[j] = int(X[:, j].max()) + 1
+    return levels
+
+
+# ------- The law of an observed variable: its family by the name of predictors.laws, and parameters
+
+
+FAMILIES: dict[type, str] = {
+    random.NormalRV: "normal",
+    random.LogNormalRV: "lognormal",
+    random.StudentTRV: "studentt",
+    random.BernoulliRV: "bernoulli",
+    random.PoissonRV: "poisson",
+    random.NegBinomialRV: "negative_binomial",
+    random.GammaRV: "gamma",
+    random.ExponentialRV: "exponential",
+    random.CategoricalRV: "categorical",
+    pm.Weibull.rv_type: "weibull",
+}
+
+
+class Response(NamedTuple):
+    """An observation given the parameters of its distribution."""
+
+    name: str
+    law: str
+    parameters: list[Variable]
+    """As PyTensor's random variables have them."""
+    ndim: int
+    """Axes of the observations."""
+
+
+class NoLawError(Exception):
+    """Why the law of the response is not known."""
+
+
+def response_of(model: pm.Model, name: str | None) -> Response:
+    """The response of a model, by its name or the only one.
+
+    Raises
+    ------
+    ValueError
+        There is none of this name.
+    NoLawError
+        Its distribution is another one.
+    """
+    observed = {str(rv.name): rv for rv in model.observed_RVs}
+    if name is not None and name not in observed:
+        raise ValueError(f"response={name!r} is not observed: choose from {list(observed)}.")
+    if not observed:
+        raise NoLawError("the model has no observed variable")
+    if name is None and len(observed) > 1:
+        raise NoLawError(f"the model observes {list(observed)}; response= chooses one")
+    name = next(iter(observed)) if name is None else name
+    rv = observed[name]
+    if rv.owner and isinstance(rv.owner.op, pm.Censored.rv_type):  # the law of the whole time
+        rv = rv.owner.op.dist_params(rv.owner)[0]
+    op = rv.owner.op if rv.owner else None
+    if op is None or type(op) not in FAMILIES:
+        raise NoLawError(f"{name} has a distribution that a predictor does not know")
+    return Response(name, FAMILIES[type(op)], list(op.dist_params(rv.owner)), rv.ndim)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 SCALARS: dict[type, str] = {
     scalars.Add: "add",

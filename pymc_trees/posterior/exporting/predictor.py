@@ -16,9 +16,15 @@ from pymc_trees.posterior.draws import (
     model_of,
     thinned,
 )
-from pymc_trees.posterior.exporting.expressions import NotCarriedError, Translation, widened
-from pymc_trees.posterior.exporting.responses import NoLawError, Response, response_of
-from pymc_trees.posterior.exporting.trees import packed_forest
+from pymc_trees.posterior.exporting.expressions import (
+    NoLawError,
+    NotCarriedError,
+    Response,
+    Translation,
+    packed_forest,
+    response_of,
+    widened,
+)
 from pymc_trees.posterior.reading.functions import bases_of, random_below
 from pymc_trees.posterior.reading.table import Source
 from pymc_trees.posterior.reading.whole import opened

@@ -196,8 +196,8 @@ def at_one_row(evaluator: Evaluator, results: Sequence[int], n: int = 1) -> list
     return evaluator.values(results, tables, beside)
 
 
-LINEAR_OPS = {"rows", "data", "forest", "draws", "constant", "order", "pick", "identity", "add", "sub",
-          "neg", "sum", "join", "second"}  # fmt: skip
+LINEAR_OPS = {"rows", "data", "forest", "draws", "constant", "order", "pick", "identity", "add",
+              "sub", "neg", "sum", "join", "second"}  # fmt: skip
 ONE_SIDED_OPS = {"mul", "true_div", "matmul", "take"}
 """Linear where all but one of what they take is the same for all draws."""
 

@@ -28,9 +28,9 @@ from pymc_trees.predictors.packed import PackedForest
 
 # ------------------------------------------ Trees of a forest as TreeEnsemble operators, in float64
 #
-# A leaf of the operator has one number for one target. The targets are draws, or one for the mean of
-# all draws; a forest of K outputs, or with slopes in q columns, has as many copies of its trees.
-# Trees without a split become one node, both of whose leaves have their sum.
+# A leaf of the operator has one number for one target. The targets are draws, or one for the mean
+# of all draws; a forest of K outputs, or with slopes in q columns, has as many copies of its
+# trees. Trees without a split become one node, both of whose leaves have their sum.
 
 
 LEQ, MEMBER, SUM = 0, 6, 1

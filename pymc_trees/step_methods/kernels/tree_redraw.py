@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.columns.mixed import rules_from_prior
-from pymc_trees.core.histograms.binning import make_bins
-from pymc_trees.core.histograms.contract import histogram_layout
+from pymc_trees.core.histograms.contract import histogram_layout, make_bins
 from pymc_trees.core.interrupts import run_interruptible
 from pymc_trees.core.leaves.nonconjugate.coefficients import CoefficientRows
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_gaussian_leaf

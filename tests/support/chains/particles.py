@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.columns.mixed import rules_from_prior
-from pymc_trees.core.histograms.binning import make_bins
+from pymc_trees.core.histograms.contract import make_bins
 from pymc_trees.core.leaves.contract import resample_latents
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_gaussian_leaf
 from pymc_trees.core.samplers.growth import Growth

@@ -6,8 +6,7 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.moves.catalogue import standard_moves
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.sharded.kernels.driver import Driver, Scale
-from pymc_trees.sharded.kernels.messages import to_fixed, total, unit_of
-from pymc_trees.sharded.kernels.shard import Shard, ShardData
+from pymc_trees.sharded.kernels.shard import Shard, ShardData, to_fixed, total, unit_of
 
 from .record import Chain
 from .setups import weights_of

@@ -9,7 +9,7 @@ import pymc as pm
 
 import pymc_trees as pmt
 from pymc_trees import causal, survival
-from pymc_trees.causal.treatment import check_treatment
+from pymc_trees.causal.models import check_treatment
 from support.odd import bart_estimators as odd_bart
 from support.odd import estimators as odd
 from support.odd.table import X, Y

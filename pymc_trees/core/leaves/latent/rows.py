@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof
 
+from pymc_trees.core.compile.address import address_of, call_at
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
-from pymc_trees.core.compile.pointer import address_of, by_pointer, call_at
+from pymc_trees.core.compile.pointer import by_pointer
 
 # ----------------------------- Interface of an augmentation, dispatched on the type of a NamedTuple
 
