@@ -1,6 +1,6 @@
 """How does a fitted forest predict where nothing but numpy is installed?
 
-Reading order: `numbers`, `columns`, `rows` and `inputs` (rows as users give them, as matrices),
+Reading order: `columns` and `rows` (rows as users give them, as matrices),
 `packed` (the trees of all draws in ragged arrays), `hard` and `soft` (their functions of rows),
 `mondrian` (trees of Mondrian forests), `special` (the error function), `program` (expressions of
 trees and of other variables, for all draws at once), `evaluation` (their values, some rows at a

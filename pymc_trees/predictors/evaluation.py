@@ -10,9 +10,9 @@ import numpy as np
 from pymc_trees.arguments import check_number
 from pymc_trees.predictors import hard, mondrian, program, soft
 from pymc_trees.predictors.columns import Schema
-from pymc_trees.predictors.inputs import Data, Table, read_rows
 from pymc_trees.predictors.mondrian import MONDRIAN, MondrianTrees
 from pymc_trees.predictors.packed import SOFT, PackedForest
+from pymc_trees.predictors.rows import Data, Table, read_rows
 
 BLOCK = 4_000_000
 """Numbers of a function that are held at once, beside the result."""

@@ -9,8 +9,7 @@ from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.table import Table, as_matrix
-from pymc_trees.predictors.columns import column_names
-from pymc_trees.predictors.numbers import check_held
+from pymc_trees.predictors.columns import check_held, column_names
 
 # --------------------------- What is let in as times, events, causes of events, and a grid of times
 

@@ -6,8 +6,8 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit, log_expit
 
-from pymc_trees.dcc.gate_ops import SoftCoordinates
 from pymc_trees.dcc.kernels.gates import gates_at, gates_gradient
+from pymc_trees.dcc.topology_model import SoftCoordinates
 
 SIZES = [(0, 3), (1, 1), (1, 2), (2, 3), (3, 7)]
 

@@ -6,7 +6,6 @@ import pytensor.tensor as pt
 import pytest
 from support.soft_models import TOPOLOGIES, leaf_shares
 
-from pymc_trees.dcc.gate_ops import SoftGates
 from pymc_trees.dcc.kernels.encode import (
     encode,
     evaluate,
@@ -21,6 +20,7 @@ from pymc_trees.dcc.kernels.gates import (
     gate_gradient,
     leaf_probabilities,
 )
+from pymc_trees.dcc.topology_model import SoftGates
 
 N, P = 7, 3
 

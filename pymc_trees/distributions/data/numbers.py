@@ -9,7 +9,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.type import RandomType
 
-from pymc_trees.predictors.numbers import real_array
+from pymc_trees.predictors.columns import real_array
 
 
 def is_number(value: Any) -> bool:

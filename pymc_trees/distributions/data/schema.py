@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_trees.predictors.columns import CONTINUOUS, RULES, SUBSET, Column, Schema
-from pymc_trees.predictors.numbers import EXACT
+from pymc_trees.predictors.columns import CONTINUOUS, EXACT, RULES, SUBSET, Column, Schema
 
 # --------------------------------------------------- Columns that users name, and rules of columns
 

@@ -26,8 +26,16 @@ from pymc_trees.core.columns.table_file import (
 )
 from pymc_trees.distributions.data.named import bare, dims_of, present, rows_dim, unnamed
 from pymc_trees.distributions.data.schema import check_rules, read_schema, with_rules
-from pymc_trees.predictors.columns import CONTINUOUS, SUBSET, Schema, column_names, columns_of
-from pymc_trees.predictors.numbers import check_held, is_lazy, matrix_of_reals
+from pymc_trees.predictors.columns import (
+    CONTINUOUS,
+    SUBSET,
+    Schema,
+    check_held,
+    column_names,
+    columns_of,
+    is_lazy,
+    matrix_of_reals,
+)
 from pymc_trees.predictors.rows import (
     check_repeated,
     checked,

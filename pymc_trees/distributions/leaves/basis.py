@@ -10,7 +10,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.named import present, register, unnamed
 from pymc_trees.distributions.leaves.normal import NormalVectorLeaf, for_each
-from pymc_trees.predictors.numbers import real_array
+from pymc_trees.predictors.columns import real_array
 
 SQUARES = (1e-300, 1e300)
 """Variances outside are no floating-point numbers with an inverse."""

@@ -10,7 +10,7 @@ from pymc_trees.distributions.data.table import no_batch, sees_batch
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.leaves.linear import LinearLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.predictors.numbers import check_held, real_array
+from pymc_trees.predictors.columns import check_held, real_array
 
 P_CONSTANT = {"linear": 0.0, "mix": 0.5}
 """Probability that a leaf below a split is constant, by `response`."""

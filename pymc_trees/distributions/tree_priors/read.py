@@ -18,7 +18,7 @@ from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.schema import by_index
 from pymc_trees.distributions.data.table import Table
 from pymc_trees.distributions.tree_priors.contract import DepthPrior, TreePrior, check_depth_prior
-from pymc_trees.predictors.numbers import real_array
+from pymc_trees.predictors.columns import real_array
 
 DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
 """``alpha, beta`` of the front-ends where users give none."""

@@ -12,8 +12,7 @@ from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.schema import column_index, listed_columns
 from pymc_trees.posterior.draws import SAMPLE
-from pymc_trees.predictors.columns import Schema
-from pymc_trees.predictors.numbers import is_real
+from pymc_trees.predictors.columns import Schema, is_real
 
 POINTS = 20
 """Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""

@@ -22,9 +22,9 @@ from pymc_trees.predictors.elsewhere.asked import (
 )
 from pymc_trees.predictors.elsewhere.tensors import ROWS, Graph, NotCarriedError, Tensor, where
 from pymc_trees.predictors.evaluation import Evaluator
-from pymc_trees.predictors.inputs import Data
 from pymc_trees.predictors.laws import KINDS_OF_DRAWS
 from pymc_trees.predictors.packed import PackedForest
+from pymc_trees.predictors.rows import Data
 
 # ------------------------------------------ Trees of a forest as TreeEnsemble operators, in float64
 #

@@ -1,0 +1,106 @@
+"""Coverage of f by one chain and by four, beside peers, in equal wall time a chain.
+
+    python -m benchmarks.honest --out benchmarks/results/honest.jsonl
+    python -m benchmarks.honest --report
+
+Every fit is a process of one core, in the way of `benchmarks.peers`: pilots estimate the speed,
+then as many iterations run as fit into the seconds of a chain, the first half warm-up. Each package
+has the number of trees that it has by default. A line of results is a fit, or why there is none.
+"""
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.honest.cells import cell
+from benchmarks.honest.measures import measured
+from benchmarks.peers import budget, launch
+from benchmarks.peers.protocol import Problem
+from benchmarks.tables.lines import kept_lines
+
+RESULTS = Path(__file__).parents[1] / "results" / "honest.jsonl"
+TREES = {"pymc_trees": 50, "dbarts": 75, "stochtree": 200, "bartz": 200}
+"""By default; of dbarts in its function ``bart2``."""
+SECONDS = {
+    "linear-10000": 8,
+    "index-10000": 8,
+    "trig-10000": 8,
+    "max-10000": 8,
+    "linear-10000-levels": 8,
+    "index-10000-levels": 8,
+    "trig-10000-levels": 8,
+    "max-10000-levels": 8,
+    "trig-10000-loud": 8,
+    "index-10000-loud": 8,
+    "trig-10000-t": 8,
+    "linear-50000": 12,
+    "index-50000": 12,
+    "trig-50000": 12,
+    "max-50000": 12,
+    "friedman-100": 8,
+    "friedman-1000": 8,
+    "friedman-5000-quiet": 12,
+    "friedman-200000": 30,
+    "checkerboard-5000": 8,
+    "piecewise-1000": 8,
+    "shelf-2000": 8,
+}
+"""The cells, and seconds of a chain."""
+KEEP = 400
+
+
+def fit(cell_name: str, package: str, chains: int = 4, seed: int = 1) -> dict:
+    """Numbers of one fit, or the reason why there are none."""
+    case = cell(cell_name)
+    run = partial(launch.run, launch.split_name(package)[0])
+    name, variant = launch.split_name(package)
+    seconds = SECONDS[cell_name]
+    problem = Problem(case.X, case.y, case.X_test, TREES[name], 0, 0, 1, chains, seed, variant)
+    try:
+        problem = budget.for_seconds(run, problem, seconds, KEEP)
+        result = run(problem)
+    except launch.RunnerFailed as failure:
+        return {"rows": len(case.y), "reason": str(failure)}
+    found = measured(result.f, result.sigma, case)
+    return (
+        {"rows": len(case.y), "seconds": seconds, "chains": chains}
+        | {"taken": result.seconds / chains, "iterations": problem.n_warmup + problem.n_draws}
+        | found
+        | {"version": result.version}
+    )
+
+
+def report(results: pd.DataFrame) -> None:
+    """A line for each cell and package."""
+    print(
+        "| cell | package | s a chain | coverage: pool, one chain | width: pool, one | RMSE: pool, "
+        "one | ESS of f (least) | R-hat (worst) |\n|---|---|---|---|---|---|---|---|"
+    )
+    for one in results.itertuples():
+        if one.rmse == one.rmse:
+            print(
+                f"| {one.cell} | {one.package} | {one.taken:.0f} | **{one.coverage:.3f}**, "
+                f"{one.coverage_one:.3f} | {one.width:.2f}, {one.width_one:.2f} | {one.rmse:.3f}, "
+                f"{one.rmse_one:.3f} | {one.ess:.0f} ({one.ess_least:.0f}) | {one.rhat:.2f} "
+                f"({one.rhat_worst:.2f}) |"
+            )
+        else:
+            print(f"| {one.cell} | {one.package} | {one.reason} | | | | | |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add("--cells", nargs="+", default=list(SECONDS), choices=SECONDS)
+    add("--packages", nargs="+", default=["pymc_trees", "dbarts", "stochtree", "bartz"])
+    add("--out", type=Path, default=RESULTS)
+    add("--report", action="store_true")
+    args = parser.parse_args()
+    jobs = [(name, package) for name in args.cells for package in args.packages]
+    report(kept_lines(args.out, ("cell", "package"), () if args.report else jobs, fit))
+
+
+if __name__ == "__main__":
+    main()
