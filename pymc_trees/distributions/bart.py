@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc_trees.distributions.capacity import check_m
+from pymc_trees.distributions.capacity import check_m, default_size
 from pymc_trees.distributions.data.named import rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.table import read
@@ -28,7 +28,7 @@ class Outputs(NamedTuple):
     monotone: Any
 
 
-def declare(name, X, Y, leaf, outputs: Outputs, *, m, split_rules, **settings):
+def declare(name, X, Y, leaf, outputs: Outputs, *, m, beta, split_rules, **settings):
     """Register the forests of a front-end and the function they stand for.
 
     The way is the same for all: a table of the inputs, the prior of leaves and trees over its rows,
@@ -39,6 +39,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, split_rules, **settings):
     with all_or_nothing(model):
         table = read(X, split_rules)
         rows, n = rows_dim(table.dims, outputs.dims), len(table)
+        m, beta = default_size(m, beta, n, name, settings["tree_prior"])
         leaf, shape = unnamed(leaf), outputs.shape
         if shape is None and not getattr(leaf, "rows_first", False):
             shape = shape_of_dims(outputs.dims, n, model)
@@ -49,7 +50,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, split_rules, **settings):
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
         table = registered(f"{name}_X", table)
         forests = [
-            Forest(f"{name}{suffix}_forest", table, m=m, leaf=leaf, **settings)
+            Forest(f"{name}{suffix}_forest", table, m=m, beta=beta, leaf=leaf, **settings)
             for suffix, leaf in leaves.items()
         ]
         functions = [evaluate(forest, table.variable) for forest in forests]
@@ -102,9 +103,9 @@ def BART(
     name,
     X,
     Y=None,
-    m=50,
+    m=None,
     alpha=0.95,
-    beta=2.0,
+    beta=None,
     *,
     leaf=None,
     tree_prior=None,
@@ -137,11 +138,11 @@ def BART(
         ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
         ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2). The same applies, with a warning, to K outputs
         when Y holds class codes 0, .., K - 1. A column for each of K outputs sets that of each.
-    m : int, default 50
-        Number of trees.
+    m : int, optional
+        Number of trees. Default: 50, and from 10,000 rows on 200, which a log line says.
     alpha, beta : float or scalar random variable
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 2
-        (Chipman 2010).
+        (Chipman 2010), beta from 10,000 rows on 1, which a log line says. See Notes.
     leaf : NormalLeaf, LinearLeaf or BasisLeaf, optional
         Prior of the leaf values; needed when Y is None.
     tree_prior : MondrianPrior, optional
@@ -190,6 +191,11 @@ def BART(
 
     Notes
     -----
+    The more rows a table has, the fewer splits the data leave free, and a chain of few shallow
+    trees stays in the tiling of the inputs that it has found: intervals of one chain become too
+    narrow. More and deeper trees have more free splits. The prior standard deviation of the
+    function does not depend on m.
+
     With ``monotone`` every tree is monotone in those columns with all other columns held fixed,
     everywhere in the input space, also beyond the data (a missing cell is compared with missing
     cells only). The prior of a tree and its leaf values is the usual one conditioned on

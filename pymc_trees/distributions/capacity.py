@@ -1,4 +1,4 @@
-"""Capacity: the number of nodes of a forest's encoding.
+"""Sizes by default: the number of trees, and of nodes of a forest's encoding.
 
 PyMC stores an array of the same shape for every draw, so the capacity must be fixed in advance. The
 size of a forest depends on the rows as well as on the prior, because more rows support finer
@@ -11,6 +11,7 @@ Stone (1982). Optimal global rates of convergence for nonparametric regression. 
 10(4), 1040-1053.
 """
 
+import logging
 import os
 from collections.abc import Callable
 
@@ -25,6 +26,37 @@ from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
 from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.value.fields import Layout
+
+# Child of PyMC's logger: its lines are shown, and silenced, with PyMC's own.
+_log = logging.getLogger("pymc.trees")
+
+LARGE_TABLE = 10_000
+"""Rows from which on forests have more trees, and deeper ones (`benchmarks.honest.defaults`)."""
+TREES, TREES_OF_LARGE = 50, 200
+BETA, BETA_OF_LARGE = 2.0, 1.0
+
+
+def default_size(m, beta, n: int, of: str, tree_prior=None) -> tuple:
+    """Number of trees and beta, by the number of rows where they are None.
+
+    On a large table a split is held by all the rows that it separates, so that few trees hardly
+    move: 200 trees that may be deep have more splits which the data leave free.
+    """
+    large = n >= LARGE_TABLE
+    if tree_prior is not None and beta is None:
+        beta = BETA  # such a prior has settings of its own
+    chosen: dict[str, float] = {}
+    if m is None:
+        m = TREES_OF_LARGE if large else TREES
+        chosen["m"] = m
+    if beta is None:
+        beta = BETA_OF_LARGE if large else BETA
+        chosen["beta"] = beta
+    if large and chosen:
+        said = ", ".join(f"{name}={value:g}" for name, value in chosen.items())
+        small = ", ".join(f"{name}={dict(m=TREES, beta=BETA)[name]:g}" for name in chosen)
+        _log.info(f"{of}: {said}, the default from {LARGE_TABLE:,} rows on ({small} below).")
+    return m, beta
 
 
 def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:

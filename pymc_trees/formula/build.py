@@ -13,6 +13,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc_trees.distributions.bart import BART, DecisionTree
+from pymc_trees.distributions.capacity import TREES, default_size
 from pymc_trees.distributions.data.variables import Data, set_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.soft_bart import SoftBART
@@ -404,7 +405,10 @@ def _forest(made: Formula, one: ForestTerm, held, outputs):
             f"{one.text} with family={made.family_name!r}: it has one output, and each class "
             "needs a forest; use bart(...)."
         )
-    m = 1 if one.kind == "tree" else int(settings.get("m", 50))
+    if one.kind == "bart":
+        given = settings.get("m"), settings.get("beta"), len(made.data), one.name
+        settings["m"], settings["beta"] = default_size(*given, settings.get("tree_prior"))
+    m = 1 if one.kind == "tree" else int(settings.get("m") or TREES)
     if "leaf" not in settings:
         plain = [f for f in made.terms.forests if f.factor is None]
         level = (
