@@ -22,6 +22,7 @@ from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE, model_of
 from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
+from pymc_trees.posterior.pool import judge_pool, scalars_of
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save, without_rows
 from pymc_trees.predictors.columns import Schema
@@ -234,10 +235,13 @@ class BARTEstimator(BaseEstimator):
         f = self._watched(np.unique(np.linspace(0, last, LOOKED_AT).astype(int)))
         worst = float(az.rhat(f.to_dataset(name="f"))["f"].max())
         if worst > R_HAT:
+            values = f.transpose(*SAMPLE, ...).to_numpy()
+            scalars = scalars_of(self.idata_["posterior"].to_dataset(), self.model_)
+            pool = judge_pool(values.reshape(*values.shape[:2], -1), scalars)
             warnings.warn(
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
                 f"chains do not agree yet. Increase tune={self.tune} and draws={self.draws}. "
-                "Predictions average over chains and are often good earlier. "
+                f"Predictions average over chains, and of these: {pool}. "
                 "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, "
                 f"var_name={self._plotted!r}) shows all rows.",
                 ConvergenceWarning,

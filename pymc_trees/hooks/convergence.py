@@ -7,6 +7,7 @@ Models without trees are checked as before.
 
 Two faults that R-hat cannot detect are reported as well: trees that never moved, whose R-hat is not
 a number, and draws that are not trees. Both come from step methods that do not support trees.
+Where R-hat or ESS alarm, the draws of all chains together are judged as well (`judge_pool`).
 `watch_trees` adds a warning about trees that hardly move under the steps of this package.
 """
 
@@ -30,9 +31,10 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.distributions.without_dims import without_dims
-from pymc_trees.hooks.sums import judge
+from pymc_trees.hooks.sums import function_name, judge
 from pymc_trees.hooks.wrap import SAMPLE, wrap
 from pymc_trees.inference.chains.run import RUNNER
+from pymc_trees.posterior.pool import judge_pool, scalars_of
 from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import read_graph
@@ -76,7 +78,24 @@ def _check(original, idata, model):
     left_out = judged.apart | set(functions)
     checked["posterior"] = xr.DataTree(data.drop_vars(list(left_out)).assign(functions))
     with np.errstate(invalid="ignore"):  # R-hat of trees that never moved, reported in faults
-        return [*original(checked, model), *judged.warnings, *faults, *stuck]
+        warnings = original(checked, model)
+    if any(one.kind is WarningType.CONVERGENCE for one in warnings) and not faults:
+        together = {name: judged.values.get(name, alone[name]) for name in alone}
+        warnings = [*warnings, *_of_pool(together, scalars_of(data, model))]
+    return [*warnings, *judged.warnings, *faults, *stuck]
+
+
+def _of_pool(functions: dict[str, np.ndarray], scalars: dict) -> list[SamplerWarning]:
+    """Whether draws of all chains together can be used, where chains do not agree."""
+    found = {function_name(name): judge_pool(f, scalars) for name, f in functions.items()}
+    return [
+        SamplerWarning(
+            WarningType.CONVERGENCE,
+            f"The pool of chains of {name}: {one}. {one.advice}",
+            "info" if one.usable else "warn",
+        )
+        for name, one in found.items()
+    ]
 
 
 def faults_of(tree: TreeVariable, draws: np.ndarray) -> list[SamplerWarning]:

@@ -59,7 +59,7 @@ class Sum(NamedTuple):
     @property
     def words(self) -> str:
         """The sum in names."""
-        trees = dict.fromkeys(function_name(one.tree) for one in self.stands.values())
+        trees = dict.fromkeys(function_name(str(one.tree.name)) for one in self.stands.values())
         return " + ".join([*trees, *self.names])
 
 
@@ -73,9 +73,9 @@ class Judged(NamedTuple):
     warnings: list[SamplerWarning]
 
 
-def function_name(tree: Variable) -> str:
+def function_name(tree: str) -> str:
     """Name of the function of trees."""
-    return str(tree.name).removesuffix("_forest")
+    return tree.removesuffix("_forest")
 
 
 def sums_of(model: pm.Model) -> list[Sum]:
@@ -186,7 +186,7 @@ def _outputs(tree: TreeVariable, model, posterior) -> np.ndarray | None:
 
     None where there are none, and evaluating all draws at all rows would take long.
     """
-    name, draws = function_name(tree.rv), posterior[tree.name].to_numpy()
+    name, draws = function_name(str(tree.name)), posterior[tree.name].to_numpy()
     m, n, k = tree.op.layout.m, tree.op.layout.n_rows, tree.op.layout.n_outputs
     if name in posterior and name in model.named_vars and k == 1:
         recorded = posterior[name].transpose("chain", "draw", ...).to_numpy()

@@ -177,7 +177,7 @@ UNTRIED = {
     "sample_weight / sample_weight.mean() where weights are relative.": "estimators/"
     "test_bart_estimators.py does so",
     "R-hat of … is up to … at the training rows, above …: the chains do not agree yet. Increase "
-    "tune=… and draws=…. Predictions average over chains and are often good earlier. "
+    "tune=… and draws=…. Predictions average over chains, and of these: …. "
     "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, var_name=…) shows all "
     "rows.": "reliability/test_remedies.py makes the call of each estimator",
     "draws=…: a chain was … draws ahead of the others when the run was interrupted; give at least "

@@ -193,3 +193,32 @@ def test_plain_sample_of_a_well_mixed_model_is_silent(caplog):
     while hasattr(bare, "__wrapped__"):
         bare = bare.__wrapped__
     assert any(w.kind is WarningType.CONVERGENCE for w in bare(idata, model))
+
+
+def of_pool(idata, model):
+    """What is said of all chains together."""
+    found = mcmc.run_convergence_checks(idata, model)
+    return [(w.level, w.message) for w in found if "pool of chains" in w.message]
+
+
+def test_the_pool_is_judged_where_chains_disagree(mixed):
+    model, idata = mixed
+    assert of_pool(idata, model) == []
+    order = np.argsort(idata.posterior["mu"].values.mean(axis=-1).reshape(-1)).reshape(4, 400)
+    rng = np.random.default_rng(1)
+
+    def apart(values):  # three tenths of the draws change chains
+        kept = rng.permuted(order, axis=1)
+        kept[:, 280:] = rng.permuted(kept[:, 280:].reshape(-1)).reshape(4, 120)
+        return values.reshape(-1, *values.shape[2:])[rng.permuted(kept, axis=1)]
+
+    [(level, text)] = of_pool(changed(idata, apart), model)
+    assert level == "info" and text.startswith("The pool of chains of mu: the pool can be used")
+
+    def narrows(values):  # the second half is drawn from the middle of the first
+        middle = rng.choice(order.reshape(-1)[600:1000], size=(4, 200))
+        values[:, 200:] = values.reshape(-1, *values.shape[2:])[middle]
+        return values
+
+    [(level, text)] = of_pool(changed(idata, narrows), model)
+    assert level == "warn" and "have not reached the posterior" in text
