@@ -80,6 +80,7 @@ _HOMES = {
     "pymc_bart": "pymc_bart",
     "resume": "inference.chains.sample",
     "sample_chains": "inference.chains.sample",
+    "sample_until": "inference.chains.until",
     "sample_sharded": "sharded.sample_sharded",
     "sample_dcc": "dcc.sample_dcc",
     "sample_tree_smc": "inference.tree_smc.sample_tree_smc",

@@ -29,6 +29,7 @@ from pymc_trees.estimators.regressor import BARTRegressor as BARTRegressor
 from pymc_trees.formula.build import model as model
 from pymc_trees.inference.chains.sample import resume as resume
 from pymc_trees.inference.chains.sample import sample_chains as sample_chains
+from pymc_trees.inference.chains.until import sample_until as sample_until
 from pymc_trees.inference.chains.update import update as update
 from pymc_trees.inference.tree_smc.sample_tree_smc import sample_tree_smc as sample_tree_smc
 from pymc_trees.mondrian.classifier import MondrianForestClassifier as MondrianForestClassifier

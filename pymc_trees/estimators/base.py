@@ -3,7 +3,7 @@
 import json
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import arviz as az
@@ -19,6 +19,7 @@ from pymc_trees.arguments import check_number
 from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
+from pymc_trees.inference.chains.until import MOST_DRAWS, sample_until
 from pymc_trees.posterior.draws import SAMPLE, model_of
 from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
@@ -153,6 +154,10 @@ MOST_RECORDED = 1_000_000_000
 """Bytes of draws at the training rows; more than that is computed from the trees when asked for."""
 
 
+UNTIL = {"r_hat", "ess", "of", "pooled", "max_time", "checkpoint", "draws", "max_draws"}
+"""Arguments of `sample_until` that ``until`` may have."""
+
+
 class BARTEstimator(BaseEstimator):
     """A PyMC model that is built and sampled by `fit`.
 
@@ -162,6 +167,8 @@ class BARTEstimator(BaseEstimator):
     idata_: Any
     _training: tuple[Table, dict[str, np.ndarray]] | None
     """The training table, and arrays with an entry for each row; None where they were left out."""
+    until: Mapping[str, Any] | None = None
+    """Of estimators that have this parameter."""
     _alone: Predictor
     """What predicts without them."""
     _known: dict[str, Any]
@@ -198,29 +205,54 @@ class BARTEstimator(BaseEstimator):
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
         quiet.setLevel(level if self.progressbar and can_draw() else logging.ERROR)
+        options = {
+            "draws": check_number("draws", self.draws, 1),
+            "tune": check_number("tune", self.tune, 0),
+            "chains": check_number("chains", self.chains, 1),
+            "random_seed": _seed(self.random_state),
+            "progressbar": self.progressbar,
+            "var_names": recorded if left_out else None,
+            "model": model,
+        }
+        until = self._until()
         try:
-            idata = pm.sample(
-                draws=check_number("draws", self.draws, 1),
-                tune=check_number("tune", self.tune, 0),
-                chains=check_number("chains", self.chains, 1),
-                cores=self.cores,
-                random_seed=_seed(self.random_state),
-                progressbar=self.progressbar,
-                compute_convergence_checks=False,
-                var_names=recorded if left_out else None,
-                model=model,
-            )
+            if until is None:
+                options |= {"cores": self.cores, "compute_convergence_checks": False}
+                idata = pm.sample(**options)
+            else:
+                cores = -1 if self.cores is None else self.cores
+                idata = sample_until(**options | {"cores": cores} | until)
         finally:
             quiet.setLevel(level)
+        if "posterior" not in idata.children:
+            raise RuntimeError(
+                f"until={self.until!r}: the time was over in tuning, so that there are no draws. "
+                "Give a longer max_time, or less tune."
+            )
         self.idata_, self._kept = idata, {"model": model}
-        self._check_convergence()
+        if until is None:
+            self._check_convergence()
         return self
+
+    def _until(self) -> dict[str, Any] | None:
+        """Arguments of `sample_until` that were given, checked; None where chains have a length."""
+        if self.until is None:
+            return None
+        if not isinstance(self.until, Mapping) or not set(self.until) <= UNTIL:
+            raise ValueError(
+                f"until={self.until!r}: give a dict of arguments of sample_until, from "
+                f"{sorted(UNTIL)}, such as {{'ess': 400, 'max_time': '10min'}}."
+            )
+        return dict(self.until)
 
     def _left_out(self, model: pm.Model) -> set[str]:
         """Deterministics that are computed from the other draws when needed."""
         layouts = [tree.rv.owner.op.layout for tree in tree_variables(model)]
         values = sum(layout.n_rows * layout.n_outputs for layout in layouts)
-        values *= check_number("draws", self.draws, 1) * check_number("chains", self.chains, 1)
+        draws = check_number("draws", self.draws, 1)
+        if self.until is not None:
+            draws = max(draws, (self._until() or {}).get("max_draws", MOST_DRAWS))
+        values *= draws * check_number("chains", self.chains, 1)
         if np.dtype(np.float64).itemsize * values <= MOST_RECORDED:
             return set(self._not_recorded)
         of_rows = [v.name for v in model.deterministics if evaluations([v])]

@@ -31,8 +31,8 @@ class BARTClassifier(ClassifierMixin, BARTEstimator):
     k : float, default 2
         (-3, 3) on the scale of f spans 2 k prior standard deviations: a larger k shrinks
         probabilities towards one half.
-    alpha, beta, split_prior, split_rules, n_cuts, draws, tune, chains, cores, random_state, \
-progressbar
+    alpha, beta, split_prior, split_rules, n_cuts, draws, tune, chains, until, cores, \
+random_state, progressbar
         As for `BARTRegressor`.
 
     Attributes
@@ -57,7 +57,8 @@ progressbar
     Warns
     -----
     ConvergenceWarning
-        When R-hat of f at training rows is above 1.05, with the remedy.
+        When R-hat of f at training rows is above 1.05, with the remedy and whether all chains
+        together can be used.
 
     References
     ----------
@@ -89,6 +90,7 @@ progressbar
         draws=1000,
         tune=1000,
         chains=4,
+        until=None,
         cores=None,
         random_state=None,
         progressbar=True,
@@ -104,6 +106,7 @@ progressbar
         self.draws = draws
         self.tune = tune
         self.chains = chains
+        self.until = until
         self.cores = cores
         self.random_state = random_state
         self.progressbar = progressbar

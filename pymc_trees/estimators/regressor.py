@@ -143,6 +143,9 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         Restrict cuts to a grid of at most this many quantiles per column. Default: no grid.
     draws, tune, chains : int, default 1000, 1000, 4
         For each chain, as for `pymc.sample`.
+    until : dict, optional
+        What chains are to reach, instead of a length: arguments of `sample_until`, such as
+        ``{"ess": 400, "max_time": "10min"}``. ``draws`` then come before the first judgement.
     cores : int, optional
         Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
@@ -170,7 +173,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     Warns
     -----
     ConvergenceWarning
-        When R-hat of f at training rows is above 1.05, with the remedy.
+        When R-hat of f at training rows is above 1.05, with the remedy and whether all chains
+        together can be used.
 
     Notes
     -----
@@ -215,6 +219,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         draws=1000,
         tune=1000,
         chains=4,
+        until=None,
         cores=None,
         random_state=None,
         progressbar=True,
@@ -231,6 +236,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         self.draws = draws
         self.tune = tune
         self.chains = chains
+        self.until = until
         self.cores = cores
         self.random_state = random_state
         self.progressbar = progressbar

@@ -188,11 +188,11 @@ def judge_pool(f: np.ndarray, scalars: Mapping[str, np.ndarray] | None = None) -
     ('pool', 0.7)
     """
     chains, draws, rows = f.shape
-    moving = {n: np.asarray(v) for n, v in (scalars or {}).items() if np.std(v) > 0}
+    moving = {n: np.asarray(v) for n, v in (scalars or {}).items() if np.ptp(v) > 0}
     width, spread = width_of_chain(f), change_of_spread(f)
     widths = {name: width_of_chain(values[..., None]) for name, values in moving.items()}
     over_rows = f.std(axis=-1)
-    if over_rows.std() > 0:
+    if np.ptp(over_rows) > 0:
         moving[OVER_ROWS] = over_rows
     trends = {name: trend(values) for name, values in moving.items()}
     share = 1 - width**2
@@ -253,12 +253,12 @@ def change_of_spread(f: np.ndarray) -> Change:
     """
     if f.shape[1] < 4:
         return Change(np.nan, np.nan)
-    scale = f.var(axis=(0, 1))
-    f = f[..., scale > 0]
+    f = f[..., np.ptp(f, axis=(0, 1)) > 0]
     if f.shape[-1] == 0:
         return Change(0.0, 1.0)
+    scale = f.var(axis=(0, 1))
     squares = [
-        (((half - half.mean(axis=(0, 1))) ** 2).mean(axis=1) / scale[scale > 0]).mean(axis=-1)
+        (((half - half.mean(axis=(0, 1))) ** 2).mean(axis=1) / scale).mean(axis=-1)
         for half in _halves(f)
     ]
     first, second = squares

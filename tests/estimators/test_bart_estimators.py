@@ -1,5 +1,6 @@
 """`BARTRegressor` and `BARTClassifier`: their models, and what scikit-learn asks of them."""
 
+import json
 import logging
 import pickle
 import subprocess
@@ -466,3 +467,24 @@ def test_functions_that_are_too_large_to_record_come_from_the_trees(kind, monkey
     np.testing.assert_allclose(again(X), answer(X), rtol=1e-12)
     some = np.array([0, 7, 30])
     np.testing.assert_allclose(lean._watched(some), recorded._watched(some), rtol=1e-12)
+
+
+def test_a_fit_that_ends_by_itself(tmp_path):
+    until = {"ess": 30, "r_hat": 1.5, "draws": 8, "max_time": "10min"}
+    made = {"m": 10, "noise": "constant", "tune": 20, "chains": 2, "cores": 1, "random_state": 1}
+    fitted = pmt.BARTRegressor(until=until, progressbar=False, **made)
+    assert clone(fitted).get_params()["until"] == until
+    fitted.fit(X, Y)
+    said = json.loads(fitted.idata_.attrs["sample_until"])
+    assert said["ended"] == "reached" and said["asked"]["ess"] == 30
+    n = fitted.idata_.posterior.sizes["draw"]
+    same = pmt.BARTRegressor(draws=n, **made).fit(X, Y)
+    np.testing.assert_array_equal(fitted.idata_.posterior["sigma"], same.idata_.posterior["sigma"])
+    fitted.save(tmp_path / "fit.nc")
+    read = pmt.BARTRegressor.load(tmp_path / "fit.nc")
+    assert read.until == until and read.idata_.attrs["sample_until"] == json.dumps(said)
+    np.testing.assert_array_equal(read.predict(X[:3]), fitted.predict(X[:3]))
+    del made["noise"]
+    classes = pmt.BARTClassifier(until=until | {"ess": 9, "r_hat": 3.0}, **made)
+    classes.fit(X, Y > np.median(Y))
+    assert json.loads(classes.idata_.attrs["sample_until"])["asked"]["of"] == ["f"]

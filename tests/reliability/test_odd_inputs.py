@@ -59,6 +59,7 @@ TABLE = {
     "RJHMC": soft.RJHMC,
     "sample_chains": runs.CHAINS,
     "resume": runs.RESUME,
+    "sample_until": runs.UNTIL,
     "update": runs.UPDATE,
     "save": runs.SAVE,
     "sample_dcc": soft.SAMPLE_DCC,

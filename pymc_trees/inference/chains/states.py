@@ -330,6 +330,10 @@ class Checkpoint:
         self.merged, self.start = merged, time.time()
         self.warned = False
 
+    def of_run(self, every, total: int, merged: Callable = lambda new: new) -> "Checkpoint":
+        """Itself, for a run of ``total`` iterations."""
+        raise NotImplementedError
+
     def write_traces(self, traces, tune: int, settings: dict) -> None:
         """Write the draws so far."""
         result = self._so_far(traces, tune, settings)
@@ -374,4 +378,6 @@ def check_checkpoint(checkpoint, every, total: int, *merged) -> Checkpoint | Non
                 f"every={every!r} needs a checkpoint: give the name of a file as checkpoint=."
             )
         return None
+    if isinstance(checkpoint, Checkpoint):
+        return checkpoint.of_run(every, total, *merged)
     return Checkpoint(checkpoint, every, total, *merged)

@@ -93,6 +93,43 @@ CHAINS = {
 }
 
 
+def ends(refused, **given):
+    """A row about a setting of `sample_until`."""
+
+    def call():
+        with tree_model():
+            short = {"draws": 4, "tune": 2, "chains": 2, "cores": 1, "progressbar": False}
+            return pmt.sample_until(**{**short, **given})
+
+    return Odd(call, refused)
+
+
+UNTIL = {
+    "r_hat one": ends("r_hat", r_hat=1),
+    "r_hat text": ends("r_hat", r_hat="1.01"),
+    "ess zero": ends("ess", ess=0),
+    "ess NaN": ends("ess", ess=np.nan),
+    "of unknown": ends("of", of=["nu"]),
+    "of nothing": ends("of", of=[]),
+    "of a word": ends(None, of="mu", r_hat=9.0, ess=1),
+    "pooled negative": ends("pooled", pooled=-0.1),
+    "max_time soon": ends("max_time", max_time="soon"),
+    "max_time zero": ends("max_time", max_time=0),
+    "max_time None": ends("max_time", max_time=None),
+    "chains one": ends("chains", chains=1),
+    "draws three": ends("draws", draws=3),
+    "max_draws below draws": ends("max_draws", draws=9, max_draws=8),
+    "tune negative": ends("tune", tune=-1),
+    "cores zero": ends("cores", cores=0),
+    "random_seed": ends(TypeError("random_seed"), random_seed="x"),
+    "a trace": ends(TypeError("sample_until"), trace="store"),
+    "every": ends(TypeError("every"), every=5),
+    "checkpoint a number": ends(TypeError("checkpoint"), checkpoint=3),
+    "checkpoint nowhere": ends("checkpoint", checkpoint="nowhere/a.nc"),
+    "no model": Odd(pmt.sample_until, TypeError("model")),
+}
+
+
 def goes_on(refused, **given):
     """A row about what `resume` is given."""
 

@@ -1,5 +1,6 @@
 """Remedies of messages of the estimators, causal forests and survival models."""
 
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -100,7 +101,31 @@ def _saved(make, name=None, load=None, **given):
     return call
 
 
+def _until(given, **settings):
+    """A fit that ends by itself."""
+
+    def call():
+        settings_of = {**SMALL, "chains": 2, "draws": 6, "tune": 10, "progressbar": False}
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "sample_until ended before its goal")
+            return pmt.BARTRegressor(**settings_of | {"until": given} | settings).fit(X, Y)
+
+    return call
+
+
 ESTIMATORS = [
+    remedy(
+        "the time was over in tuning, so that there are no draws. Give a longer max_time, or less "
+        "tune",
+        _until({"max_time": 1e-9}),
+        _until({"max_time": "5min", "r_hat": 99.0, "ess": 0.1}),
+        _until({"max_time": 1e-9}, tune=0),
+    ),
+    remedy(
+        "give a dict of arguments of sample_until",
+        odd_bart.REGRESSOR["until text"],
+        _until({"ess": 0.1, "r_hat": 99.0}),
+    ),
     remedy(
         "Call 'fit' with appropriate arguments before using this estimator",
         odd.REGRESSOR["sample before fit"],

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pymc as pm
+import xarray as xr
 
 import pymc_trees as pmt
 from support.odd import runs as odd
@@ -266,6 +267,30 @@ def resumed(change, step=pmt.CGM, draws=2, **given):
     return call
 
 
+def until(**given):
+    """A run that ends when it has reached next to nothing."""
+
+    def call():
+        with odd.tree_model() as model:
+            pm.Deterministic("double", 2.0 * model["mu"])
+            short = {"draws": 6, "tune": 2, "chains": 2, "cores": 1, "progressbar": False}
+            return pmt.sample_until(**{"r_hat": 99.0, "ess": 0.1, **short, **given}) is not None
+
+    return call
+
+
+def _until_of_a_file(name="empty.nc", removed=False):
+    def call():
+        with TemporaryDirectory() as folder:
+            empty = Path(folder) / "empty.nc"
+            xr.DataTree().to_netcdf(empty, engine="h5netcdf")
+            if removed:
+                empty.unlink()
+            return until(checkpoint=Path(folder) / name)()
+
+    return call
+
+
 def updated(build=None, change=None, **given):
     """A run whose chains start from draws of `_model`, which may be changed."""
 
@@ -310,6 +335,25 @@ RUNS = [
         "needs a checkpoint: give the name of a file as checkpoint=",
         odd.CHAINS["every alone"],
         _with_checkpoint,
+    ),
+    remedy(
+        "give seconds, or a text such as '90s', '20min', '2h'",
+        odd.UNTIL["max_time soon"],
+        until(max_time="90s"),
+        until(max_time=90),
+    ),
+    remedy("of=…: choose from", odd.UNTIL["of unknown"], until(of=["mu"])),
+    remedy(
+        "Leave it out of of=, or name it in var_names",
+        until(of=["mu", "double"], var_names=["mu_forest"]),
+        until(of=["mu"], var_names=["mu_forest"]),
+        until(of=["mu", "double"], var_names=["mu_forest", "double"]),
+    ),
+    remedy(
+        "holds no states from which chains go on: give another name, or remove the file",
+        _until_of_a_file(),
+        _until_of_a_file(name="other.nc"),
+        _until_of_a_file(removed=True),
     ),
     remedy("resume takes no …=, which …: leave it out", odd.RESUME["a seed"], resumed(_same)),
     remedy(
