@@ -1,4 +1,4 @@
-"""What the package adds to PyMC's own costs: import, second start, NUTS beside a sweep.
+"""What the package adds to PyMC's own costs: import, second start, steps beside their sweeps.
 
     python -m benchmarks.overhead
 
@@ -76,8 +76,41 @@ def nuts_share(n, p, m, steps):
     return 1e3 * spent[:, steps:].mean(axis=1)
 
 
+def beside_sweeps(n, p, m, draws):
+    """Milliseconds of CPU of a default draw, and of its part that no number of sweeps changes.
+
+    That part is a line's value at 0 sweeps. It holds all of PyMC's own loop and recording, the step
+    for sigma, and in the step for the forest whatever is not a sweep.
+    """
+    import pymc as pm
+
+    import pymc_trees as pmt
+
+    rng = np.random.default_rng(0)
+    X = rng.random((n, p))
+    y = 10 * X[:, 3] + 5 * X[:, 4] + rng.normal(size=n)
+    settings = {"tune": 100, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False}
+
+    def seconds(sweeps, length):
+        with pm.Model():
+            mu = pmt.BART("mu", X, y, m=m)
+            sigma = pm.HalfNormal("sigma", 1)
+            pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+            step = [pmt.Hybrid(local_sweeps=sweeps, batch=(0.02, 0.02)), pmt.NoiseScale()]
+            begin = time.process_time()
+            quiet = {"quiet": True, "compute_convergence_checks": False}
+            pm.sample(length, step=step, **settings, **quiet)
+        return time.process_time() - begin
+
+    numbers = np.array([2, 20])
+    seconds(2, 10)  # compiles
+    times = [1e3 * (seconds(k, draws) - seconds(k, draws // 5)) / (0.8 * draws) for k in numbers]
+    slope = (times[1] - times[0]) / (numbers[1] - numbers[0])
+    return times[1], times[0] - numbers[0] * slope
+
+
 def main():
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps", type=int, default=300)
@@ -94,6 +127,12 @@ def main():
         print(
             f"n={n} p={p} m={m}: sweep {sweep:.2f} ms, NUTS on sigma {nuts:.2f} ms, "
             f"{100 * nuts / sweep:.1f}% of the sweep"
+        )
+    for n in (30, 100, 300):
+        draw, rest = beside_sweeps(n, 10, 50, 10 * options.steps)
+        print(
+            f"n={n} p=10 m=50: a draw {draw:.2f} ms, {rest:.2f} of it beside its 20 sweeps, "
+            f"{100 * rest / draw:.0f}%"
         )
 
 

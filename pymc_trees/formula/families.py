@@ -28,7 +28,6 @@ POSITIVE_ONLY = ("inverse", "inverse_squared")
 """Links under which a linear predictor has to be positive at every row."""
 
 _REAL = ("identity", "log", "inverse")
-_UNIT = ("identity", "logit", "probit", "cloglog")
 
 
 @dataclass(frozen=True)
