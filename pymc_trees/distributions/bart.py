@@ -139,10 +139,10 @@ def BART(
         ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2). The same applies, with a warning, to K outputs
         when Y holds class codes 0, .., K - 1. A column for each of K outputs sets that of each.
     m : int, optional
-        Number of trees. Default: 50, and from 10,000 rows on 200, which a log line says.
+        Number of trees. Default: 50, and from 5,000 rows on 200, which a log line says.
     alpha, beta : float or scalar random variable
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 2
-        (Chipman 2010), beta from 10,000 rows on 1, which a log line says. See Notes.
+        (Chipman 2010), beta from 5,000 rows on 1, which a log line says. See Notes.
     leaf : NormalLeaf, LinearLeaf or BasisLeaf, optional
         Prior of the leaf values; needed when Y is None.
     tree_prior : MondrianPrior, optional

@@ -30,7 +30,7 @@ from pymc_trees.core.value.fields import Layout
 # Child of PyMC's logger: its lines are shown, and silenced, with PyMC's own.
 _log = logging.getLogger("pymc.trees")
 
-LARGE_TABLE = 10_000
+LARGE_TABLE = 5_000
 """Rows from which on forests have more trees, and deeper ones (`benchmarks.honest.defaults`)."""
 TREES, TREES_OF_LARGE = 50, 200
 BETA, BETA_OF_LARGE = 2.0, 1.0

@@ -48,7 +48,7 @@ def test_a_line_says_what_was_chosen(caplog):
     declared(LARGE_TABLE, m=50, beta=2.0)
     declared(100)
     lines = [r.getMessage() for r in caplog.records]
-    assert lines == ["f: m=200, beta=1, the default from 10,000 rows on (m=50, beta=2 below)."]
+    assert lines == ["f: m=200, beta=1, the default from 5,000 rows on (m=50, beta=2 below)."]
 
 
 def test_the_leaf_is_that_of_the_number_of_trees():
