@@ -39,6 +39,7 @@ from pymc_trees.plots.convergence import plot_convergence as plot_convergence
 from pymc_trees.plots.dependence import plot_ale as plot_ale
 from pymc_trees.plots.dependence import plot_ice as plot_ice
 from pymc_trees.plots.dependence import plot_pdp as plot_pdp
+from pymc_trees.plots.diagnosis import plot_diagnosis as plot_diagnosis
 from pymc_trees.plots.importance import plot_scatter_submodels as plot_scatter_submodels
 from pymc_trees.plots.importance import plot_variable_importance as plot_variable_importance
 from pymc_trees.plots.importance import plot_variable_inclusion as plot_variable_inclusion
@@ -54,6 +55,7 @@ from pymc_trees.posterior.comparisons import predictions as predictions
 from pymc_trees.posterior.comparisons import slopes as slopes
 from pymc_trees.posterior.convergence import summarise_function as summarise_function
 from pymc_trees.posterior.dependence import partial_dependence as partial_dependence
+from pymc_trees.posterior.diagnosis import diagnose as diagnose
 from pymc_trees.posterior.draws import check_draws as check_draws
 from pymc_trees.posterior.explain.interactions import interaction_strength as interaction_strength
 from pymc_trees.posterior.explain.shapley import shap_interactions as shap_interactions

@@ -91,7 +91,7 @@ def _of_pool(functions: dict[str, np.ndarray], scalars: dict) -> list[SamplerWar
     return [
         SamplerWarning(
             WarningType.CONVERGENCE,
-            f"The pool of chains of {name}: {one}. {one.advice}",
+            f"The pool of chains of {name}: {one}. {one.advice} pymc_trees.diagnose says more.",
             "info" if one.usable else "warn",
         )
         for name, one in found.items()

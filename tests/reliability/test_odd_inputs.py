@@ -90,6 +90,8 @@ TABLE = {
     "get_interaction_inclusion": trees.INTERACTION_INCLUSION,
     "tree_text": trees.TREE_TEXT,
     "summarise_trees": trees.SUMMARISE_TREES,
+    "diagnose": trees.DIAGNOSE,
+    "plot_diagnosis": pictures.PLOT_DIAGNOSIS,
     "summarise_function": trees.SUMMARY_OF_FUNCTION,
     "plot_pdp": pictures.PLOT_PDP,
     "plot_ice": pictures.PLOT_ICE,

@@ -77,6 +77,23 @@ PLOT_CONVERGENCE = _of_functions(pmt.plot_convergence) | {
 }
 
 
+def _diagnosed(refused, change=lambda d: d, **given):
+    def call():
+        model, idata = cached_frame()
+        found = pmt.diagnose(change(idata), model, progressbar=False)
+        return pmt.plot_diagnosis(found, backend="none", **given)
+
+    return Odd(call, refused)
+
+
+PLOT_DIAGNOSIS = {
+    "None": Odd(lambda: pmt.plot_diagnosis(None), "diagnosis"),
+    "draws": Odd(lambda: pmt.plot_diagnosis(cached_frame()[1]), "diagnosis"),
+    "one chain": _diagnosed("diagnosis", lambda d: d.isel(chain=[0])),
+    "two chains": _diagnosed(None),
+}
+
+
 def _swarm(refused, change=lambda found: found, **given):
     def call():
         model, idata = cached_frame()

@@ -89,3 +89,18 @@ SUMMARY_OF_FUNCTION = common(pmt.summarise_function) | {
     "ci_prob text": row(pmt.summarise_function, "ci_prob", ci_prob="95%"),
     "ci_prob percent": row(pmt.summarise_function, "ci_prob", ci_prob=95),
 }
+
+
+def _diagnosed(change):
+    def call():
+        model, idata = cached_frame()
+        return pmt.diagnose(change(idata), model, progressbar=False)
+
+    return Odd(call, holds=lambda found: found.pool.verdict == "short" and str(found))
+
+
+DIAGNOSE = common(pmt.diagnose) | {
+    "one chain": _diagnosed(change=lambda d: d.isel(chain=[0])),
+    "one draw": _diagnosed(change=lambda d: d.isel(draw=[0])),
+    "rows text": row(pmt.diagnose, "rows", rows="all"),
+}

@@ -147,6 +147,11 @@ PICTURES = [
         odd_pictures.PLOT_OVERLAP["one bin"].call,
     ),
     remedy(
+        "diagnosis: give the result of pymc_trees.diagnose, of draws of two chains or more",
+        odd_pictures.PLOT_DIAGNOSIS["one chain"],
+        odd_pictures.PLOT_DIAGNOSIS["two chains"].call,
+    ),
+    remedy(
         "for which R-hat is undefined: sample two or more",
         odd_pictures.PLOT_CONVERGENCE["one chain"],
         asked(pmt.plot_convergence, backend="none"),
