@@ -6,7 +6,7 @@ A hurdle in one line is compared with a Bernoulli on all rows beside a likelihoo
 ones, whose forest has those rows alone. Its forests have 50 trees each, or share their trees.
 Zero inflation is compared with the hurdle of two likelihoods, a cure fraction with a probit of who
 is cured beside a censored LogNormal of the others, whose membership is given to it; the choice of
-one alternative in each of the strata with a Categorical. The time is that of the processor for all
+one alternative in each of the strata, a Potential, with a Categorical, which is sampled alike. The time is that of the processor for all
 steps of `pm.sample`, in one process, after as many more to tune.
 """
 
@@ -169,7 +169,8 @@ ALTERNATIVES = 3
 
 
 def strata(n):
-    """Columns of n alternatives, and which of three is chosen."""
+    """Columns of n alternatives or a few less, and which of three is chosen."""
+    n -= n % ALTERNATIVES
     rng, X, _, score = make(n)
     return X, (score + rng.gumbel(size=n)).reshape(-1, ALTERNATIVES).argmax(1)
 

@@ -20,7 +20,7 @@ from pytensor.graph.replace import clone_replace
 from pymc_trees.core.samplers.slice_draw import slice_draw
 from pymc_trees.core.value.fields import fingerprint
 from pymc_trees.targets.lift import Lift
-from pymc_trees.targets.ridges import Ridge, Ridges
+from pymc_trees.targets.ridges import Ridge, Ridges, may_rise
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 
 RIDGE_SHIFT = "ridge_shift"
@@ -51,11 +51,21 @@ class RidgeMoves:
     forest : Variable
     others : list of Variable
         Other forests of the step, which may move with it.
+    free_level : list of Variable, optional
+        Where the likelihood does not see the level of the forest: the data that say so.
     """
 
-    def __init__(self, model: pm.Model, forest: Variable, others: list[Variable]):
+    def __init__(
+        self,
+        model: pm.Model,
+        forest: Variable,
+        others: list[Variable],
+        free_level: list[Variable] | None = None,
+    ):
         reading = Ridges(model, forest, others)
         ridges = reading.solve()
+        if free_level is not None and may_rise(forest):
+            ridges.append(Ridge(0, [], {}))
         self.name = forest.name
         self.leaves = {rv.name: rv.owner.op.leaf_type.name for rv in [forest, *others]}
         n_outputs = forest.owner.op.layout.n_outputs
@@ -64,7 +74,7 @@ class RidgeMoves:
         self.directions: list[Direction] = []
         if ridges:
             self._compile(model, reading, ridges)
-        self._shared = reading.shared() if ridges else []
+        self._shared = [*reading.shared(), *(free_level or [])] if ridges else []
         self._data = self._fingerprint()
         self.is_current = True
 

@@ -39,6 +39,7 @@ from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.forest_state import ForestState
 from pymc_trees.targets.lift import Lift
 from pymc_trees.targets.soft_forest_state import SoftForestState
+from pymc_trees.targets.strata import StrataTarget
 
 OPTIONS = """\
 model : pymc.Model, optional
@@ -120,10 +121,11 @@ class SweepStep(BlockedStep):
         self.kernels, self.in_rounds = kernels, in_rounds
         parameters = [LikelihoodParameters(plain, one) for one in self.forests if in_rounds]
         self.parameters = {one.forest.name: one for one in parameters if one.conditionals}
-        of_ridges = [
-            RidgeMoves(plain, plain[rv.name], [plain[other.name] for other in forests[:k]])
-            for k, rv in enumerate(forests)
-        ]
+        of_ridges = []
+        for k, (rv, forest) in enumerate(zip(forests, self.forests, strict=True)):
+            free = forest.target.free_level if isinstance(forest.target, StrataTarget) else None
+            others = [plain[other.name] for other in forests[:k]]
+            of_ridges.append(RidgeMoves(plain, plain[rv.name], others, free))
         self.ridges = {one.name: one for one in of_ridges if one.directions}
         self._compiled: set[str] = set()
         self.adapted = {}
@@ -208,7 +210,10 @@ class SweepStep(BlockedStep):
                 forest, problem, current.work, target, self.tune, states, n_sweeps, n_temperatures
             )
             if forest.name in self.ridges:
-                data = data._replace(level=self.ridges[forest.name].level(point))
+                level = self.ridges[forest.name].level(point)
+                if isinstance(forest.target, StrataTarget):
+                    level += forest.target.level(leaf)
+                data = data._replace(level=level)
             self._compile(data)
             states[first], report = first.update(rng, states[first], data)
             reports.append(report)
@@ -226,8 +231,11 @@ class SweepStep(BlockedStep):
         stats: dict[str, Any] = {}
         for report in (_mean_of(reports[: len(rounds)]), *reports[len(rounds) :]):
             stats |= report
-        stats["log_likelihood"] = forest.call(log_likelihood_of, problem.leaf, current.trees)
-        stats["log_likelihood"] += forest.target.log_scale(numbers)
+        if isinstance(forest.target, StrataTarget):
+            of_all = forest.target.log_likelihood(numbers, forest.add_up(current.trees))
+        else:
+            of_all = forest.call(log_likelihood_of, problem.leaf, current.trees)
+        stats["log_likelihood"] = of_all + forest.target.log_scale(numbers)
         if forest.name in self.ridges:
             point, stats[RIDGE_SHIFT] = self._along_ridges(rng, forest, current, settings, point)
         current = forest.store(current, settings, n_threads)

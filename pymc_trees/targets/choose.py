@@ -12,6 +12,7 @@ from pymc_trees.targets.graph import ForestGraph, ForestUseError, UnsupportedMod
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 from pymc_trees.targets.separate import SeparateTarget
+from pymc_trees.targets.strata import StrataTarget
 
 TARGETS: list[type[Target]] = [
     ConjugateTarget,
@@ -19,10 +20,11 @@ TARGETS: list[type[Target]] = [
     KernelTarget,
     SeparateTarget,
     RowwiseTarget,
+    StrataTarget,
     JointTarget,
 ]
 """Kinds of targets, fastest first; the first that supports a likelihood is used."""
-OF_COMBINATIONS: list[type[Target]] = [LatentTarget, KernelTarget, RowwiseTarget]
+OF_COMBINATIONS: list[type[Target]] = [LatentTarget, KernelTarget, RowwiseTarget, StrataTarget]
 """Those that are tried, after the first, where a likelihood may see one combination of outputs."""
 
 

@@ -40,6 +40,11 @@ def likelihood_terms(graph: ForestGraph) -> tuple[list[Term], Variable]:
     """
     dependent = [*graph.terms, *graph.potentials]
     whole, outputs = open_forest(graph, graph.model.logp(vars=dependent, sum=False))
+    return terms_of(whole, outputs), outputs
+
+
+def terms_of(whole: list[Variable], outputs: Variable) -> list[Term]:
+    """The summands of log-probabilities that depend on the outputs of a forest."""
     terms = []
     for one in whole:
         value, conditions = _without_checks(one, outputs)
@@ -47,7 +52,7 @@ def likelihood_terms(graph: ForestGraph) -> tuple[list[Term], Variable]:
         if parts:
             parts[0].conditions = conditions
         terms += parts or [log_indicator(c) for c in conditions]
-    return terms, outputs
+    return terms
 
 
 def _without_checks(term: Variable, outputs: Variable) -> tuple[Variable, list[Variable]]:
@@ -114,6 +119,9 @@ def _summands(term: Variable, dependent: set[Variable]) -> list[Variable]:
         kind = term.owner.op.scalar_op
         if isinstance(kind, scalars.Add):
             return [s for part in term.owner.inputs for s in _summands(part, dependent)]
+        if isinstance(kind, scalars.Sub):
+            left, right = (_summands(part, dependent) for part in term.owner.inputs)
+            return [*left, *(-s for s in right)]
         if isinstance(kind, scalars.Neg):
             return [-s for s in _summands(term.owner.inputs[0], dependent)]
     return [term]

@@ -85,6 +85,24 @@ def _written_walk(mu):
     pm.Potential("walk", pm.logp(pm.Normal.dist(mu[0], 1.0), np.diff(Y)).sum())
 
 
+def _strata(before, after):
+    """What makes a step under weights of sums, and takes it under others."""
+
+    def call():
+        with pm.Model() as model:
+            mu = observed(lambda mu: None)()
+            w = pm.Data("w", np.full(5, before))
+            sums = pt.logsumexp(mu.reshape((5, 4)), axis=1)
+            pm.Potential("choices", mu[::4].sum() - pt.dot(w, sums))
+            step = pmt.CGM()
+            pm.set_data({"w": np.full(5, after)})
+            step.setup_chain(np.random.default_rng(1), 1, 1)
+            step.step(model.initial_point())
+            return True
+
+    return call
+
+
 def _linear(likelihood, **given):
     return stepped(observed(likelihood, leaf=pmt.LinearLeaf(0.0, 1.0), **given))
 
@@ -124,6 +142,11 @@ def _pairs(sd):
 
 
 LIKELIHOODS = [
+    remedy(
+        "which it subtracted before pm.set_data: make the step anew with these data",
+        _strata(1.0, -1.0),
+        _strata(-1.0, -1.0),
+    ),
     remedy(
         "which is not a variable of the model and never moves",
         stepped(observed(_copied)),
