@@ -6,8 +6,9 @@ A hurdle in one line is compared with a Bernoulli on all rows beside a likelihoo
 ones, whose forest has those rows alone. Its forests have 50 trees each, or share their trees.
 Zero inflation is compared with the hurdle of two likelihoods, a cure fraction with a probit of who
 is cured beside a censored LogNormal of the others, whose membership is given to it; the choice of
-one alternative in each of the strata, a Potential, with a Categorical, which is sampled alike. The time is that of the processor for all
-steps of `pm.sample`, in one process, after as many more to tune.
+one alternative in each of the strata, a Potential, with a Categorical, which is sampled alike. The
+time is that of the processor for all steps of `pm.sample`, in one process, after as many more to
+tune.
 """
 
 import argparse

@@ -274,8 +274,8 @@ class SoftEvaluate(FunctionOfRows):
     """Outputs of an encoded soft tree at the rows of X, shape (rows of X, K).
 
     It refuses gradients: the parameters of a tree depend on its topology, and DCC-Tree replaces
-    this Op by `dcc.topology_model.SoftGates`. Besides value and X it takes the range of the training
-    inputs (low, span), the sharpness and the fingerprint of the declaration.
+    this Op by `dcc.topology_model.SoftGates`. Besides value and X it takes the range of the
+    training inputs (low, span), the sharpness and the fingerprint of the declaration.
     """
 
     __props__ = ("n_values",)
