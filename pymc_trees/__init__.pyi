@@ -13,6 +13,7 @@ from pymc_trees.dcc.sample_dcc import sample_dcc as sample_dcc
 from pymc_trees.dcc.soft_decision_tree import SoftDecisionTree as SoftDecisionTree
 from pymc_trees.distributions.bart import BART as BART
 from pymc_trees.distributions.bart import DecisionTree as DecisionTree
+from pymc_trees.distributions.data.random_columns import with_columns as with_columns
 from pymc_trees.distributions.data.variables import Data as Data
 from pymc_trees.distributions.data.variables import set_data as set_data
 from pymc_trees.distributions.forest import Forest as Forest
@@ -85,6 +86,7 @@ from pymc_trees.step_methods.cgm import CGM as CGM
 from pymc_trees.step_methods.cgm import GrowPrune as GrowPrune
 from pymc_trees.step_methods.cgm import RestructureCGM as RestructureCGM
 from pymc_trees.step_methods.hybrid import Hybrid as Hybrid
+from pymc_trees.step_methods.latent_column import LatentColumn as LatentColumn
 from pymc_trees.step_methods.latent_normals import LatentNormals as LatentNormals
 from pymc_trees.step_methods.noise_scale import NoiseScale as NoiseScale
 from pymc_trees.step_methods.particle_gibbs import PGBART as PGBART

@@ -9,8 +9,8 @@ import pytensor.tensor as pt
 from pymc_trees.distributions.capacity import check_m, default_size
 from pymc_trees.distributions.data.named import rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.data.table import read
-from pymc_trees.distributions.data.variables import all_or_nothing, check_new, registered
+from pymc_trees.distributions.data.random_columns import read_columns, registered_columns
+from pymc_trees.distributions.data.variables import all_or_nothing, check_new
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs
 from pymc_trees.distributions.leaves.default import default_leaf, with_response
@@ -37,7 +37,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, beta, split_rules, **setti
     model = pm.modelcontext(None)
     check_new(model, name)
     with all_or_nothing(model):
-        table = read(X, split_rules)
+        table = read_columns(X, split_rules)
         rows, n = rows_dim(table.dims, outputs.dims), len(table)
         m, beta = default_size(m, beta, n, name, settings["tree_prior"])
         leaf, shape = unnamed(leaf), outputs.shape
@@ -48,7 +48,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, beta, split_rules, **setti
         leaf = with_response(leaf, outputs.response)
         leaf = with_monotone(leaf, outputs.monotone)
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
-        table = registered(f"{name}_X", table)
+        table = registered_columns(f"{name}_X", table)
         forests = [
             Forest(f"{name}{suffix}_forest", table, m=m, beta=beta, leaf=leaf, **settings)
             for suffix, leaf in leaves.items()
@@ -130,9 +130,10 @@ def BART(
     ----------
     name : str
         Name of the function.
-    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
+    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data`, `pymc_trees.Data` or `with_columns`
         Inputs: numbers, and in frames also text, categories and bools; see `Data`. NaN, None and NA
-        are missing cells. The values at declaration define the prior.
+        are missing cells. The values at declaration define the prior. Columns that are random
+        variables: `with_columns`.
     Y : (n,) or (n, K) array, optional
         Only sets the default leaf prior: mean ``(max + min) / (2m)`` and standard deviation
         ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
@@ -157,7 +158,8 @@ def BART(
         "continuous" for everything else. `Forest` states the prior of each rule, and of missing
         cells.
     n_cuts : int, optional
-        Restrict cuts to a grid of at most this many quantiles per column. Default: no grid.
+        Restrict cuts to a grid of at most this many quantiles per column. Default: no grid, or 99
+        if columns are random.
     shape : tuple (K, n), optional
         K outputs for the n training rows. Default: one output, of shape (n,), unless ``dims`` names
         two dimensions.

@@ -12,7 +12,7 @@ from pymc_trees.core.value.fields import Layout, fingerprint
 from pymc_trees.distributions.capacity import check_m, with_capacity
 from pymc_trees.distributions.data.named import unnamed
 from pymc_trees.distributions.data.numbers import as_tensor
-from pymc_trees.distributions.data.table import Table, keep_schema, read
+from pymc_trees.distributions.data.table import Table, keep_random_columns, keep_schema, read
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_leaf, check_outputs_at
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_prior
@@ -157,6 +157,13 @@ class Forest(Continuous):
         table = read(X, split_rules)
         table.check_training()
         m = check_m(m)
+        n_cuts = table.default_cuts if n_cuts is None else n_cuts
+        if table.n_random and (tree_prior is not None or not check_leaf(leaf).is_constant()):
+            raise NotImplementedError(
+                "X has random columns: the forest needs constant leaves, such as a NormalLeaf, and "
+                "the prior of alpha and beta. Leave out tree_prior and response, and give "
+                "leaf=pymc_trees.NormalLeaf(...)."
+            )
         prior = read_prior(tree_prior, alpha, beta, split_prior, n_cuts, table)
         leaf = check_leaf(leaf).for_inputs(table, prior.kinds)
         if leaf.has_order():
@@ -210,4 +217,5 @@ def _random_variable(
         return_next_rng=True,
     )
     keep_schema(forest, table.schema)
+    keep_random_columns(forest, table.n_random)
     return forest

@@ -9,6 +9,7 @@ from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.hooks.wrap import wrap
 from pymc_trees.step_methods.cgm import CGM, GrowPrune, RestructureCGM
 from pymc_trees.step_methods.hybrid import Hybrid
+from pymc_trees.step_methods.latent_column import LatentColumn
 from pymc_trees.step_methods.latent_normals import LatentNormals
 from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
@@ -29,6 +30,7 @@ STEPS = (
     OneSidedErrors,  # before the step that is as good for the sd
     NoiseScale,
     LatentNormals,
+    LatentColumn,
     GaussianTerms,
 )
 

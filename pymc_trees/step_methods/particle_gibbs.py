@@ -2,6 +2,7 @@
 
 from pymc_trees.step_methods.kernels.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.targets.graph import UnsupportedModelError
 
 
 class ParticleGibbs(SweepStep):
@@ -85,6 +86,12 @@ class ParticleGibbs(SweepStep):
         **options,
     ):
         super().__init__(vars, TreeRedraw(num_particles, proposal, resampling, batch), **options)
+        for forest in self.forests:
+            if forest.has_random_columns:
+                raise UnsupportedModelError(
+                    f"ParticleGibbs: {forest.name} has random columns (with_columns), whose rows "
+                    "move. Leave it to pm.sample(), or use CGM."
+                )
 
 
 PGBART = ParticleGibbs

@@ -114,6 +114,9 @@ class SweepStep(BlockedStep):
         plain = without_dims(model)
         self.vars = [model.rvs_to_values[rv] for rv in forests]
         self.forests = [self.kind.data(plain, plain[rv.name]) for rv in forests]
+        for forest in self.forests:
+            for kernel in kernels:
+                kernel.check(forest)
         self.several = sum(is_forest(rv) or is_soft_forest(rv) for rv in model.free_RVs) > 1
         self.threads = None if threads is None else check_number("threads", threads, 1)
         self.rng = get_random_generator(rng)
@@ -196,7 +199,7 @@ class SweepStep(BlockedStep):
     ) -> tuple[ChainState, dict, dict]:
         """Sweep one forest: its new state, the point with its new value, statistics."""
         settings, numbers = forest.target.at(point)
-        current = forest.load(state.forest, point[forest.value_name], settings)
+        current = forest.load(state.forest, point[forest.value_name], settings, point)
         fit, widths = current.fit, state.widths
         states = dict(state.kernels)
         n_temperatures = max(k.n_temperatures(forest, of) for k, of in states.items())
@@ -205,7 +208,7 @@ class SweepStep(BlockedStep):
         rounds = self._rounds(forest, n_temperatures)
         for n_sweeps in rounds:
             leaf, target = forest.target.leaf_data(settings, numbers, fit, rng)
-            problem = forest.problem(settings, current.trees, leaf, n_threads)
+            problem = forest.problem(settings, current, leaf, n_threads)
             data = SweepData(
                 forest, problem, current.work, target, self.tune, states, n_sweeps, n_temperatures
             )
@@ -259,7 +262,8 @@ class SweepStep(BlockedStep):
                 other, k = self.forests[number[name]], number[name]
                 of_other, _ = other.target.at(point)
                 kept: Any = self.states[k]
-                loaded[name] = other.load(kept.forest, point[other.value_name], of_other), of_other
+                value = point[other.value_name]
+                loaded[name] = other.load(kept.forest, value, of_other, point), of_other
                 before[name], self.states[k] = kept, self._interrupted(kept)  # if an error ends it
             state, at = loaded[name]
             return Lift.of(state.trees, at, moves.leaves[name], output)

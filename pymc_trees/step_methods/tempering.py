@@ -127,6 +127,11 @@ def read_temperatures(temperatures) -> tuple[int, np.ndarray]:
 def check_forest(forest) -> None:
     """Refuse a forest that has no flatter posteriors to exchange with."""
     name, target = forest.name.removesuffix("_forest"), forest.target
+    if forest.has_random_columns:
+        raise UnsupportedModelError(
+            f"Tempering: {name} has random columns (with_columns), whose rows move. Use the step "
+            "without Tempering."
+        )
     if not isinstance(target, ConjugateTarget | LatentTarget):
         raise UnsupportedModelError(
             f"Tempering: the leaf values of {name} do not integrate out of its likelihood, so that "

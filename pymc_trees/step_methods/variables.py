@@ -12,6 +12,7 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variable
 from pymc_trees.targets.forest_state import ForestData
+from pymc_trees.targets.referenced_state import forest_data
 from pymc_trees.targets.soft_forest_state import SoftForestData
 
 
@@ -19,12 +20,12 @@ class Kind(NamedTuple):
     """A kind of forests that a step moves."""
 
     includes: Callable[[Variable], bool]
-    data: type[ForestData | SoftForestData]
+    data: Callable[[pm.Model, Variable], ForestData | SoftForestData]
     declared_by: str
     """Public names that declare them."""
 
 
-HARD = Kind(is_forest, ForestData, "BART or DecisionTree")
+HARD = Kind(is_forest, forest_data, "BART or DecisionTree")
 SOFT = Kind(is_soft_forest, SoftForestData, "SoftBART")
 
 

@@ -1,11 +1,13 @@
 """One forest of a model as steps see it, and its state between two steps of a chain."""
 
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.columns.reference import ReferencedDesign
 from pymc_trees.core.columns.row_set import RowIndex, make_row_index
 from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.compile.threads import WORTH, by_rows
@@ -40,11 +42,24 @@ class ForestState(NamedTuple):
     """Tree prior whose split weights the column probabilities of the trees were computed with."""
     known: CachedOutputs | None = None
     """Lets this process know the outputs of the value."""
+    inputs: "Inputs | None" = None
+    """Where the training rows are now, if columns are random."""
+
+
+class Inputs(NamedTuple):
+    """Training rows of a forest with random columns."""
+
+    X: np.ndarray
+    """(n, p)"""
+    design: ReferencedDesign
+    """Of these and the reference rows; changed in place."""
 
 
 class ForestData:
     """One forest of a model: its target, prior and design. A chain changes nothing of it."""
 
+    has_random_columns = False
+    """Whether cells of X are random variables."""
     statistics: tuple[str, ...] = ()
     """Names of numbers of `summary` other than those of every kind of forest."""
 
@@ -97,8 +112,17 @@ class ForestData:
         """
         check_inputs(self._forest, self._inputs)
 
-    def load(self, state: ForestState | None, value: np.ndarray, settings: Settings) -> ForestState:
-        """State for a value: the last one, or a new one if other code changed the value."""
+    def load(
+        self,
+        state: ForestState | None,
+        value: np.ndarray,
+        settings: Settings,
+        point: Mapping[str, np.ndarray],
+    ) -> ForestState:
+        """State for a value: the last one, or a new one if other code changed the value.
+
+        A forest with random columns takes their cells from the point.
+        """
         weights = settings.weights
         if (
             state is not None
@@ -106,9 +130,17 @@ class ForestData:
             and np.array_equal(weights, state.prior.weights)
         ):
             return state
-        layout = self.layout
         work = self.make_work() if state is None else state.work
         work.rows_valid[:] = False
+        trees, prior = self.decoded(value, settings, work)
+        layout = self.layout
+        fit = cached_outputs(value, value[layout.max_nodes, CHECKSUM], self.fingerprint)
+        fit = self.add_up(trees) if fit is None else fit
+        return ForestState(value.copy(), trees, work, fit, prior)
+
+    def decoded(self, value: np.ndarray, settings: Settings, work: Workspace) -> tuple[Trees, Any]:
+        """Trees of a value, or an error, and the tree prior of their column probabilities."""
+        layout, weights = self.layout, settings.weights
         # the prior terms of encoded trees depend on no other setting
         prior = self._prior_kernel(0.5, 0.0, weights.copy())
         value = np.ascontiguousarray(value, dtype=np.float64)
@@ -122,15 +154,14 @@ class ForestData:
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
                 "initvals, or give a draw from the same model."
             )
-        fit = cached_outputs(value, value[layout.max_nodes, CHECKSUM], self.fingerprint)
-        fit = self.add_up(trees) if fit is None else fit
-        return ForestState(value.copy(), trees, work, fit, prior)
+        return trees, prior
 
-    def problem(self, settings: Settings, trees: Trees, leaf, n_threads: int = 1) -> Problem:
+    def problem(self, settings: Settings, state: ForestState, leaf, n_threads: int = 1) -> Problem:
         """The trees and their posterior at a point."""
         if self.directions is None:
             leaf = in_threads(leaf, n_threads)
-        return Problem(trees, self.design, self.prior(settings), leaf)
+        design = self.design if state.inputs is None else state.inputs.design
+        return Problem(state.trees, design, self.prior(settings), leaf)
 
     def prior(self, settings: Settings):
         """Tree prior at a point."""
@@ -160,9 +191,14 @@ class ForestData:
             prior = self._prior_kernel(0.5, 0.0, settings.weights.copy())
         fit = self.add_up(trees, n_threads)
         value = encode(trees, self.design, prior, self.sizes, self.fingerprint, state.work.nodes)
+        return ForestState(
+            value, trees, state.work, fit, prior, self.known(value, fit), state.inputs
+        )
+
+    def known(self, value: np.ndarray, fit: np.ndarray) -> CachedOutputs | None:
+        """What lets this process know the outputs at the rows of the declaration."""
         checksum = value[self.layout.max_nodes, CHECKSUM]
-        known = publish_outputs(value, checksum, self.fingerprint, fit)
-        return ForestState(value, trees, state.work, fit, prior, known)
+        return publish_outputs(value, checksum, self.fingerprint, fit)
 
     def summary(self, state: ForestState) -> dict:
         """Statistics of the trees."""

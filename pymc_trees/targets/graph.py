@@ -22,6 +22,8 @@ from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.data.named import present
+from pymc_trees.distributions.data.random_columns import split_inputs
+from pymc_trees.distributions.data.table import n_random_columns
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import evaluations
 
@@ -161,8 +163,12 @@ def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:
 
 def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
     """Raise an error for inputs other than those of the declaration of a forest."""
-    X_train = training_rows(rv)
+    X_train, n_random = training_rows(rv), n_random_columns(rv)
+    if n_random and len(set(inputs)) > 1:
+        raise ForestUseError(_other_inputs(rv))
     for X in inputs:
+        if n_random:
+            X, X_train = _constant_columns(rv, X), X_train[:, :-n_random]
         try:
             known = present(X)
         except MissingInputError:
@@ -171,11 +177,23 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
                 "its inputs must be data."
             ) from None
         if known is not X_train and not np.array_equal(known, X_train):
-            raise ForestUseError(
-                f"{rv.name} is evaluated at inputs other than those it was declared with. "
-                "Sampling needs the training inputs: set the data back with pm.set_data, or "
-                "declare the model again with the new ones."
-            )
+            raise ForestUseError(_other_inputs(rv))
+
+
+def _other_inputs(rv) -> str:
+    return (
+        f"{rv.name} is evaluated at inputs other than those it was declared with. "
+        "Sampling needs the training inputs: set the data back with pm.set_data, or "
+        "declare the model again with the new ones."
+    )
+
+
+def _constant_columns(rv, X: Variable) -> Variable:
+    """Those of inputs with random columns, or an error for other inputs."""
+    parts = split_inputs(X, n_random_columns(rv))
+    if parts is None:
+        raise ForestUseError(_other_inputs(rv))
+    return parts[0]
 
 
 def dependent_on(expressions: list[Variable], outputs: Variable) -> set[Variable]:

@@ -50,7 +50,7 @@ from pymc_trees.targets.graph import (
     passes_through,
 )
 from pymc_trees.targets.likelihoods.expressions import output_column, slope_of
-from pymc_trees.targets.terms import terms_of
+from pymc_trees.targets.terms import summands
 
 MOST_SUMS = 500
 """Arrays of sums, such as one for each stratum of a loop: their graphs are differentiated."""
@@ -126,7 +126,7 @@ def read_log_sums(graph: ForestGraph) -> LogSums:
     values = [model.rvs_to_values[rv] for rv in softmaxes]
     whole = model.logp(vars=[*others, *graph.potentials], sum=False)
     opened, outputs = open_forest(graph, [*(p for one in parameters for p in one), *whole])  # type: ignore[union-attr]
-    terms = terms_of(opened[len(opened) - len(whole) :], outputs)
+    terms = summands(opened[len(opened) - len(whole) :], outputs)
     if any(term.conditions for term in terms):
         raise NotRecognisedError("a condition on the forest")
     expressions = [term.value for term in terms]

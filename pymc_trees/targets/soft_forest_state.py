@@ -1,5 +1,6 @@
 """One forest of soft trees as steps see it, and its state between two steps of a chain."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,8 @@ class SoftForestData:
         For a likelihood that is not a product over rows.
     """
 
+    has_random_columns = False
+    """Whether cells of X are random variables."""
     statistics = ("mean_bandwidth",)
 
     def __init__(self, model, forest):
@@ -79,7 +82,11 @@ class SoftForestData:
         check_inputs(self._forest, self._inputs)
 
     def load(
-        self, state: SoftForestState | None, value: np.ndarray, settings: Settings
+        self,
+        state: SoftForestState | None,
+        value: np.ndarray,
+        settings: Settings,
+        point: Mapping[str, np.ndarray],
     ) -> SoftForestState:
         """State for a value: the last one, or a new one if other code changed the value."""
         if state is not None and (value is state.value or np.array_equal(value, state.value)):
@@ -96,11 +103,13 @@ class SoftForestData:
             )
         return SoftForestState(value.copy(), trees, self.add_up(trees))
 
-    def problem(self, settings: Settings, trees: SoftTrees, leaf, n_threads=1) -> SoftPosterior:
+    def problem(
+        self, settings: Settings, state: SoftForestState, leaf, n_threads=1
+    ) -> SoftPosterior:
         """The trees and their posterior at a point."""
         weights = np.ascontiguousarray(settings.weights, dtype=np.float64)
         prior = make_soft_prior(settings.alpha, settings.beta, weights, self.bandwidth)
-        forest = SoftProblem(trees, self.unit, self.hard, prior, self.layout.max_nodes)
+        forest = SoftProblem(state.trees, self.unit, self.hard, prior, self.layout.max_nodes)
         return SoftPosterior(forest, leaf)
 
     def add_up(self, trees: SoftTrees) -> np.ndarray:

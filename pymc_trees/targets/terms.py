@@ -40,13 +40,13 @@ def likelihood_terms(graph: ForestGraph) -> tuple[list[Term], Variable]:
     """
     dependent = [*graph.terms, *graph.potentials]
     whole, outputs = open_forest(graph, graph.model.logp(vars=dependent, sum=False))
-    return terms_of(whole, outputs), outputs
+    return summands(whole, outputs), outputs
 
 
-def terms_of(whole: list[Variable], outputs: Variable) -> list[Term]:
-    """The summands of log-probabilities that depend on the outputs of a forest."""
+def summands(expressions: list[Variable], outputs: Variable) -> list[Term]:
+    """Terms that add up to expressions, without those that do not depend on ``outputs``."""
     terms = []
-    for one in whole:
+    for one in expressions:
         value, conditions = _without_checks(one, outputs)
         parts = [Term(v) for v in _summands(value, dependent_on([value], outputs))]
         if parts:

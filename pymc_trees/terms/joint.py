@@ -275,7 +275,7 @@ class JointDraw:
         of_forests, of_vectors = members[: len(self.forests)], members[len(self.forests) :]
         settings = [forest.target.at(point)[0] for forest in self.forests]
         states = [
-            forest.load(held.forest, point[forest.value_name], setting)
+            forest.load(held.forest, point[forest.value_name], setting, point)
             for forest, held, setting in zip(self.forests, self.states, settings, strict=True)
         ]
         self._hold([None] * len(states))  # an error leaves none

@@ -372,7 +372,7 @@ class OneSidedDraw:
         """A point with new values, and the evaluations of the density of the scales."""
         [forest], [held] = self.forests, self.states
         settings = forest.target.at(point)[0]
-        state = forest.load(held.forest, point[forest.value_name], settings)
+        state = forest.load(held.forest, point[forest.value_name], settings, point)
         held.forest = None  # an error leaves none
         rows = self._rows(point, state, settings)
         moves = _Moves(self, rows, point)

@@ -48,6 +48,8 @@ class RowIndex(NamedTuple):
     """Smallest ``max_ties`` of the columns that vary; the number of rows if none does."""
     row_list: np.ndarray
     """(n,) uint32, overwritten: rows of a set, as a list (`list_rows`)."""
+    first_word: int = 0
+    """Words of a set before those of the rows that have a likelihood (`reference`): mostly none."""
 
 
 def make_row_index(design) -> RowIndex:
@@ -197,17 +199,15 @@ def _cells_differ(cells, words):
 
 
 @njit(cache=True)
-def varies_in_set(design, column, rows):
-    """Whether a column varies among the rows; mostly decided by their number alone."""
+def _varies(design, column, rows):
     return design.varies[column] and (
         rows.n > rows.index.max_ties[column] or _cells_differ(design.columns[column], rows.words)
     )
 
 
-@njit(cache=True)
-def any_varies_in_set(design, rows):
-    """Whether the rows can be split at all."""
-    return rows.n > rows.index.min_ties or _any_column_differs(design, rows.words)
+@generic("design", default=_varies)
+def varies_in_set(design, column, rows):
+    """Whether a column varies among the rows; mostly decided by their number alone."""
 
 
 @njit(cache=True)
@@ -226,6 +226,40 @@ def _any_column_differs(design, words):
                         return True
             word &= word - _ONE
     return False
+
+
+@njit(cache=True)
+def _any_varies(design, rows):
+    return rows.n > rows.index.min_ties or _any_column_differs(design, rows.words)
+
+
+@generic("design", default=_any_varies)
+def any_varies_in_set(design, rows):
+    """Whether the rows can be split at all."""
+
+
+@njit(cache=True)
+def own_words(words, index):
+    """Words of the rows that have a likelihood: all, but in a `reference.ReferencedDesign`."""
+    return words[index.first_word :]
+
+
+@njit(cache=True)
+def own_rows(rows):
+    """`RowSet` of the rows that have a likelihood."""
+    return RowSet(own_words(rows.words, rows.index), rows.n, rows.index)
+
+
+@njit(cache=True)
+def is_empty(rows):
+    """Whether there is no row that rules see; `RowSet.n` counts those that have a likelihood."""
+    first = rows.index.first_word
+    if first == 0:
+        return rows.n == 0
+    for w in range(first):
+        if rows.words[w] != np.uint64(0):
+            return False
+    return True
 
 
 @njit(cache=True)

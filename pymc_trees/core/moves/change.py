@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.row_set import is_empty, own_rows, own_words
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_marginals, renew_sets
 from pymc_trees.core.leaves.path import write_path_below
@@ -91,11 +92,12 @@ def change_nog(rng, problem, tree, moves, node_counts, work, subtree, rule):
     stats, new_stats = work.stats, work.new_stats
     left, right = trees.left[top], trees.right[top]
     split_rows(design, code, cut, rows_of(trees, top, work), 1, 2, work)
-    if work.counts[1] == 0 or work.counts[2] == 0:
-        return 0
     left_half, right_half = proposed_rows(work, 1), proposed_rows(work, 2)
-    old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
-    renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
+    if is_empty(left_half) or is_empty(right_half):
+        return 0
+    old = own_words(work.sets[left], work.index), own_words(work.sets[right], work.index)
+    old_stats, new = (stats[left], stats[right]), (own_rows(left_half), own_rows(right_half))
+    renew_sets(leaf, new[0], new[1], old, old_stats, new_stats[left], new_stats[right])
     write_path_below(leaf, design, trees, top, code, new_stats[left], new_stats[right])
     left_unsplittable, left_rate, right_unsplittable, right_rate = node_summaries(
         prior, design, left_half, right_half

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import label_rows
+from pymc_trees.core.columns.row_set import label_rows, own_rows, own_words
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.forest.edit import child_on, join_leaves, split_leaf
@@ -104,7 +104,9 @@ def grow(move, rng, problem, tree, moves, node_counts, work):
     column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
     split_rows(design, code, cut, rows, 0, 1, work)
     left_half, right_half = proposed_rows(work, 0), proposed_rows(work, 1)
-    add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
+    add_sets(
+        leaf, own_rows(left_half), own_rows(right_half), stats[node], new_stats[0], new_stats[1]
+    )
     write_path_below(leaf, design, trees, node, code, new_stats[0], new_stats[1])
     left_unsplittable, left_rate, right_unsplittable, right_rate = node_summaries(
         prior, design, left_half, right_half
@@ -143,7 +145,7 @@ def grow(move, rng, problem, tree, moves, node_counts, work):
         trees.count[child] = work.counts[side]
         copy_numbers(new_stats[side], stats[child])
         copy_numbers(work.proposed[side], work.sets[child])
-        label_rows(work.sets[child], child, trees.leaf_of[tree])
+        label_rows(own_words(work.sets[child], work.index), child, trees.leaf_of[tree])
     return 1
 
 
@@ -191,7 +193,7 @@ def prune(move, rng, problem, tree, moves, node_counts, work):
         return 0
     join_leaves(trees, node)
     copy_numbers(new_stats[0], stats[node])
-    label_rows(work.sets[node], node, trees.leaf_of[tree])
+    label_rows(own_words(work.sets[node], work.index), node, trees.leaf_of[tree])
     return 1
 
 

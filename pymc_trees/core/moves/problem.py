@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.columns.reference import ReferencedDesign
 from pymc_trees.core.columns.row_set import RowIndex, RowSet, make_row_index
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.handle import Handle
@@ -20,7 +21,7 @@ class Problem(NamedTuple):
 
     trees: Trees
     """Changed in place."""
-    design: Design | MixedDesign | Handle
+    design: Design | MixedDesign | ReferencedDesign | Handle
     """The training rows."""
     prior: tuple | Handle
     """Tree prior, see `priors.contract`."""

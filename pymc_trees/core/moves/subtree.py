@@ -10,8 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.row_set import (
+    is_empty,
     label_new_rows,
     left_rows,
+    own_rows,
+    own_words,
     remove_rows,
     same_rows,
 )
@@ -124,13 +127,14 @@ def log_proposed(problem, subtree, work, with_top):
                 total += log_cut + log_p_column
             left, right = work.position[trees.left[node]], work.position[trees.right[node]]
             split_rows(design, code, cut, rows, left, right, work)
-            if work.counts[left] == 0 or work.counts[right] == 0:
+            if is_empty(proposed_rows(work, left)) or is_empty(proposed_rows(work, right)):
                 return -np.inf
         else:
             if is_same:
                 copy_numbers(work.stats[node], work.new_stats[node])
             else:
-                renew_set(leaf, rows, work.sets[node], work.stats[node], work.new_stats[node])
+                old = own_words(work.sets[node], work.index)
+                renew_set(leaf, own_rows(rows), old, work.stats[node], work.new_stats[node])
             write_path(leaf, design, trees, node, work.new_stats[node])
             total += log_stop(prior, context)
             total += log_marginal(leaf, work.new_stats[node])
@@ -153,7 +157,8 @@ def log_proposed_choice(trees, moves, node_counts, subtree, work):
 def commit_leaf(trees, tree, leaf, work):
     """Give a leaf its proposed rows and statistics."""
     position = work.position[leaf]
-    label_new_rows(work.proposed[position], work.sets[leaf], leaf, trees.leaf_of[tree])
+    index, proposed, rows = work.index, work.proposed[position], work.sets[leaf]
+    label_new_rows(own_words(proposed, index), own_words(rows, index), leaf, trees.leaf_of[tree])
     trees.count[leaf] = work.counts[position]
     copy_numbers(work.proposed[position], work.sets[leaf])
     copy_numbers(work.new_stats[leaf], work.stats[leaf])

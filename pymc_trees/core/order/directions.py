@@ -293,9 +293,12 @@ class Directions(NamedTuple):
     kinds: np.ndarray
     """As in `Branches`."""
 
-    def with_room(self, max_nodes: int, n_rows: int, n_stats: int) -> Monotone:
-        """With arrays for one tree."""
-        n_leaves, sets = max_nodes // 2 + 1, reserve_row_sets(max_nodes, -(-n_rows // 64))
+    def with_room(
+        self, max_nodes: int, n_rows: int, n_stats: int, n_words: int | None = None
+    ) -> Monotone:
+        """With arrays for one tree, and for ``n_words`` of the rows of each node."""
+        n_words = -(-n_rows // 64) if n_words is None else n_words
+        n_leaves, sets = max_nodes // 2 + 1, reserve_row_sets(max_nodes, n_words)
         return Monotone(
             *self,
             make_ordered_leaves(n_leaves, n_stats),

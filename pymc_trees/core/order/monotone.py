@@ -18,6 +18,7 @@ the others.
 
 import numpy as np
 
+from pymc_trees.core.columns.row_set import has_row
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.lanes import copy_numbers, lowest_bit
@@ -70,7 +71,18 @@ def _snapshot_tree(order, problem, tree, n_nodes, work):
 
 
 @njit(cache=True)
-def match_rows(order, leaf_of, sets, old_nodes, old_sets):
+def old_leaf_of(order, leaf_of, old_sets, i, first_word):
+    """Recorded leaf of a row, or of a reference row, which has no label."""
+    if first_word == 0:
+        return np.int64(leaf_of[i])
+    a = 0
+    while not has_row(old_sets[order.stack[order.old.node[a]]], i):
+        a += 1
+    return np.int64(order.old.node[a])
+
+
+@njit(cache=True)
+def match_rows(order, leaf_of, sets, old_nodes, old_sets, first_word):
     """Find the new leaves with the rows of a recorded leaf, mark both, and copy the values.
 
     ``sets`` has the rows of each node, ``old_sets`` those of ``old_nodes``, in preorder.
@@ -86,7 +98,8 @@ def match_rows(order, leaf_of, sets, old_nodes, old_sets):
         w = 0
         while rows[w] == np.uint64(0):
             w += 1
-        old_leaf = leaf_of[(w << 6) + lowest_bit(rows[w])]
+        i = (w << 6) + lowest_bit(rows[w])
+        old_leaf = old_leaf_of(order, leaf_of, old_sets, i, first_word)
         old_rows = old_sets[order.stack[old_leaf]]
         order.fixed[k] = True
         for v in range(rows.size):
@@ -106,7 +119,8 @@ def _accept_ordered(order, rng, problem, tree, work, by_rows):
     order_leaves(new, branches_of(order, trees), order.directions, trees.roots[tree], order.stack)
     copy_statistics(new, work.stats)
     if by_rows:
-        match_rows(order, saved.leaf_of, work.sets, saved.nodes[:n_old], saved.sets)
+        first = work.index.first_word
+        match_rows(order, saved.leaf_of, work.sets, saved.nodes[:n_old], saved.sets, first)
     else:
         order.fixed[: new.n[0]] = False
         order.in_both[: old.n[0]] = False

@@ -6,7 +6,8 @@ Partial trees that grow: `particles` (the arrays), `optimal` and `proposals` (ho
 expanded), `growth` (one particle, or all, by a node), `resampling` (weights, ancestors);
 `particle_gibbs` (trees redrawn given the others); `top_down` (one tree from the root, with its
 evidence). `split_weights` (Dirichlet split weights given the trees), `slice_draw` (of one number),
-`exchange` (of trees between two posteriors), `latent_normals` (entries of normal rows).
+`exchange` (of trees between two posteriors), `latent_normals` (entries of normal rows),
+`latent_column` (a random column of X).
 
 May import: all of `core` but `soft`.
 """

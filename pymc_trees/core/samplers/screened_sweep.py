@@ -23,6 +23,7 @@ power uniform in (0, 1). The choice is random and independent of the state.
 
 import numpy as np
 
+from pymc_trees.core.columns.row_set import own_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.undo import restore_tree, save_tree
 from pymc_trees.core.leaves.contract import add_outputs, add_set, subtract_outputs
@@ -49,7 +50,7 @@ def write_leaf_statistics(gaussian, design, trees, n_nodes, work):
     for k in range(n_nodes):
         node = work.nodes[k]
         if trees.column[node] < 0:
-            add_set(gaussian, rows_of(trees, node, work), work.stats[node])
+            add_set(gaussian, own_rows(rows_of(trees, node, work)), work.stats[node])
     write_paths(gaussian, design, trees, work.nodes, n_nodes, work.stats)
 
 

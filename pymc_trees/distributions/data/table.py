@@ -7,7 +7,7 @@ import functools
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pymc.data import MinibatchOp
@@ -60,8 +60,20 @@ class Table:
     dims: tuple[str, ...] | None = None
     """Names of the dimensions, where these have any (`pymc.dims`)."""
 
+    default_cuts: ClassVar[int | None] = None
+    """Cuts of each column, unless their number is given."""
+
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def n_random(self) -> int:
+        """Columns that are random variables, the last ones (`random_columns`)."""
+        return 0
+
+    def with_cuts(self, grid: list[np.ndarray]) -> list[np.ndarray]:
+        """A grid of all columns, with the cuts that are given for some."""
+        return grid
 
     @functools.cached_property
     def _summary(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -156,10 +168,27 @@ class Table:
 # -------------------------------------------------------------------------------------- Reading it
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Inputs of a forest, as `with_columns` returns them."""
+
+    X: Any
+    """The constant columns."""
+    random: Mapping[str, Variable]
+    """A vector with an entry for each row, by the name of its column."""
+    cuts: Mapping[str, np.ndarray]
+    """Cuts of a random column, where they are given."""
+
+
 def read(X: Any, split_rules=None, name: str = "X") -> Table:
     """Inputs of a forest, checked, as a declaration takes them; model data as they are now."""
     if isinstance(X, Table):
         return X
+    if isinstance(X, Columns):
+        raise TypeError(
+            "X has random columns, which only BART and DecisionTree take: give constant columns, "
+            "for example the means of the random ones."
+        )
     if isinstance(X, Variable):
         return _read_variable(X, split_rules)
     _check_rows(X, name)
@@ -232,7 +261,7 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
 # ---------------------------------------------------------- Model data, and variables that are none
 
 
-_TAG = "pymc_trees_columns"
+_TAG, _RANDOM = "pymc_trees_columns", "pymc_trees_random_columns"
 
 
 def schema_of(variable: Any) -> Schema | None:
@@ -243,6 +272,16 @@ def schema_of(variable: Any) -> Schema | None:
 def keep_schema(variable: Variable, schema: Schema) -> None:
     """Note it on a variable."""
     setattr(variable.tag, _TAG, schema)
+
+
+def n_random_columns(variable: Any) -> int:
+    """How many columns of the inputs of a forest are random variables, the last ones."""
+    return getattr(getattr(variable, "tag", None), _RANDOM, 0)
+
+
+def keep_random_columns(variable: Variable, n: int) -> None:
+    """Note it on a forest."""
+    setattr(variable.tag, _RANDOM, n)
 
 
 def sees_batch(variables: Iterable[Variable], blockers=None) -> bool:

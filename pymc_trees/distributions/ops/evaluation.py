@@ -20,10 +20,15 @@ from pymc_trees.distributions.ops.by_name import (
     sizes_of,
     walk_in_threads,
 )
-from pymc_trees.distributions.ops.forest_rv import NO_GRADIENT, ForestRV
+from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
 from pymc_trees.predictors.columns import Schema
 
+NO_GRADIENT_OF_FUNCTION = (
+    "The function of a forest has no gradient with respect to its trees, nor to random columns of "
+    "X: leave both to pm.sample(), which assigns pymc_trees.Hybrid and pymc_trees.LatentColumn; "
+    "find_MAP, fit and other methods that need gradients of every variable cannot treat a forest."
+)
 N_OUTPUTS = Sizes._fields.index("n_outputs")
 
 
@@ -50,7 +55,7 @@ class Evaluate(FunctionOfRows):
 
     def pullback(self, inputs, outputs, cotangents):
         """Raise an error: a tree is a step function."""
-        raise NotImplementedError(NO_GRADIENT)
+        raise NotImplementedError(NO_GRADIENT_OF_FUNCTION)
 
 
 @register_funcify_and_cache_key(Evaluate)

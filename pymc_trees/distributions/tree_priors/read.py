@@ -59,6 +59,7 @@ def read_prior(tree_prior, alpha, beta, split_prior, n_cuts, table: Table) -> De
     trees = DepthPrior(alpha, beta) if tree_prior is None else _check(tree_prior, alpha, beta)
     trees.check_data(table.values, kinds, split_prior, n_cuts)
     grid = make_grid(table.values, n_cuts, kinds)
+    grid = table.with_cuts(grid) if grid else grid
     cuts = np.concatenate(grid) if grid else np.empty(0)
     offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
     return DeclaredPrior(trees, weights, stamp, kinds, cuts, offsets.astype(np.int64))

@@ -5,7 +5,7 @@ rows in place of the model's, compiled once and called for each draw. The draws 
 (`check_draws`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +21,8 @@ from pytensor.tensor import matrix
 from pytensor.tensor.elemwise import Elemwise
 
 from pymc_trees.arguments import check_elementwise
-from pymc_trees.distributions.data.table import encode, schema_of
-from pymc_trees.distributions.forest_inputs import Evaluation
+from pymc_trees.distributions.data.table import encode, n_random_columns, schema_of
+from pymc_trees.distributions.forest_inputs import Evaluation, training_rows
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
@@ -99,7 +99,8 @@ class Expression:
         """For each of these the variable that holds the rows of X, from which its own are made."""
         self.trees = list(dict.fromkeys(one.tree for one in self.evaluated))
         posterior = idata["posterior"]
-        self.others = [rv for rv in random_below(model, variable) if rv not in self.trees]
+        below = random_below(model, variable, self.bases)
+        self.others = [rv for rv in below if rv not in self.trees]
         """Other random variables in the expression, whose draws are inserted."""
         _check_recorded(name, self.others, model, posterior)
         drawn = [*self.trees, *self.others]
@@ -147,6 +148,8 @@ class Expression:
 
     def rows(self, X: Any, name: str = "X") -> np.ndarray:
         """(n, p) matrix of other rows, or of the model's own when None; the name is for errors."""
+        if X is None:
+            check_not_random(self.evaluated, self.name, name)
         rows = self.X if X is None else encode(X, self.schema, name)
         if len(rows) == 0:
             raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
@@ -211,9 +214,14 @@ class Expression:
         return self.X[[0] * n]
 
 
-def random_below(model: pm.Model, variable: Variable) -> list[Variable]:
-    """Random variables of a model that an expression depends on directly, trees among them."""
-    seen = set(ancestors([variable], blockers=model.basic_RVs))
+def random_below(
+    model: pm.Model, variable: Variable, known: Iterable[Variable] = ()
+) -> list[Variable]:
+    """Random variables of a model that an expression depends on directly, trees among them.
+
+    Not those that it depends on through what is known, such as rows of X with random columns.
+    """
+    seen = set(ancestors([variable], blockers=[*model.basic_RVs, *known]))
     return [rv for rv in model.basic_RVs if rv in seen]
 
 
@@ -259,6 +267,25 @@ def _check_recorded(name: str, others: list[Variable], model: pm.Model, posterio
         )
 
 
+def rows_now(base: Variable, tree: Variable) -> np.ndarray:
+    """Rows of X as the model has them; of a forest with random columns its reference rows."""
+    known = training_rows(tree) if n_random_columns(tree) else base.eval()
+    return np.asarray(known, dtype=np.float64)
+
+
+def check_not_random(evaluated: list[Evaluation], name: str, argument: str) -> None:
+    """Raise an error for the model's own rows where columns of these are random variables."""
+    for one in evaluated:
+        if n_random_columns(one.tree):
+            schema = schema_of(one.tree)
+            names = [] if schema is None else list(schema.names or ())
+            raise ValueError(
+                f"{name} depends on random columns of X, whose cells differ from draw to draw: "
+                f"give a frame with the columns {names} as {argument}. At the model's own rows its "
+                "draws are those in idata."
+            )
+
+
 def inputs_of(
     evaluated: list[Evaluation], bases: list[Variable], name: str
 ) -> tuple[np.ndarray, Schema]:
@@ -267,7 +294,8 @@ def inputs_of(
     Soft trees take no missing cells, and so neither does a function of these and others.
     """
     several = {base: schema_of(one.tree) for base, one in zip(bases, evaluated, strict=True)}
-    X, *others = (np.asarray(base.eval(), dtype=np.float64) for base in several)
+    trees = {base: one.tree for base, one in zip(bases, evaluated, strict=True)}
+    X, *others = (rows_now(base, trees[base]) for base in several)
     plain = Schema.of_numbers(X.shape[1])  # of a value of a soft tree
     columns = [plain if one is None else one for one in several.values()]
     complete = any(one.complete for one in columns)

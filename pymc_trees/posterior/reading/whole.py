@@ -28,7 +28,9 @@ from pymc_trees.posterior.reading.functions import (
     Function,
     HeldRows,
     bases_of,
+    check_not_random,
     function_of,
+    rows_now,
 )
 from pymc_trees.posterior.reading.indices import PYTHON, index_checker, labels_of_index
 from pymc_trees.posterior.reading.rowwise import (
@@ -128,6 +130,8 @@ class WholeFunction(Function):
 
     def rows(self, X: Any, name: str = "data") -> np.ndarray:
         """(n, columns) table of rows: the model's own, or of other X and data; for `reduced`."""
+        if X is None:
+            check_not_random(self.evaluated, self.name, name)
         rows = self.table.now() if X is None else self.table.rows(X, self.name, name)
         if len(rows) == 0:
             raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
@@ -235,7 +239,7 @@ def _inputs(evaluated: list[Evaluation], bases: list[Variable], name: str) -> li
     sources: list[Source] = []
     schemas: list[Schema] = []
     for one, base in zip(evaluated, bases, strict=True):
-        X = np.asarray(base.eval(), dtype=np.float64)
+        X = rows_now(base, one.tree)
         schema = schema_of(one.tree) or Schema.of_numbers(X.shape[1])
         for k, (known, old) in enumerate(zip(sources, schemas, strict=True)):
             alike = (old.names, old.levels) == (schema.names, schema.levels)

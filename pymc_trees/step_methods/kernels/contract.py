@@ -52,6 +52,9 @@ class Kernel:
         """Names of the statistics per draw, and their shapes; by default none."""
         return {}
 
+    def check(self, forest) -> None:
+        """Raise an error for a forest that it cannot update; by default for none."""
+
     def update(self, rng, state, data: SweepData) -> tuple[Any, dict]:
         """Change the trees of the data, and the residual of their leaf.
 

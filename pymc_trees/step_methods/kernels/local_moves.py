@@ -28,6 +28,7 @@ from pymc_trees.step_methods.kernels.acceptance import (
 )
 from pymc_trees.step_methods.kernels.contract import CHANGES, VISITS, Kernel
 from pymc_trees.step_methods.kernels.delayed_acceptance import DelayedAcceptance, is_screened
+from pymc_trees.targets.graph import UnsupportedModelError
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
@@ -75,6 +76,15 @@ class LocalMoves(Kernel):
         self.names = [move_name(move) for move in weighted.moves]
         self.n_sweeps, self.adaptive = n_sweeps, adaptive
         self._adapted: tuple[AcceptanceRates, WeightedMoves] | None = None
+
+    def check(self, forest):
+        """Refuse moves that take rows and reference rows (`core.columns.reference`) as one."""
+        others = [name for name in self.names if name not in (*DEFAULT_MOVES, "perturb")]
+        if forest.has_random_columns and others:
+            raise UnsupportedModelError(
+                f"moves={others}: {forest.name} has random columns (with_columns), whose rows "
+                f"move. Use {[*DEFAULT_MOVES, 'perturb']} only."
+            )
 
     def statistics(self, forest):
         """Accepted shares, and the weights if they are adapted."""

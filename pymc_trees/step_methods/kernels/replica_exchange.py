@@ -152,6 +152,8 @@ class ReplicaExchange(Kernel):
 
     def is_able(self, data: SweepData) -> bool:
         """Whether the likelihood at the current point is one of f alone."""
+        if data.forest.has_random_columns:
+            return False
         # A target too far away has no residual to exchange (`is_far`).
         is_lost = data.target is None and hasattr(data.problem.leaf, "r")
         return not (is_lost or getattr(data.forest.target, "is_prior", False))

@@ -90,6 +90,8 @@ class TreeRedraw(Kernel):
         effective number of particles, NaN if none was redrawn.
         """
         probability = self.probability_of(data.forest, state)
+        if data.forest.has_random_columns:
+            probability = 0.0  # particles see rows and reference rows as one
         stats: dict = {"redraw_probability": probability} if self.adaptive else {}
         if probability < 1.0 and rng.random() >= probability:
             return state, stats | {"trees_changed": np.nan, "particle_ess": np.nan}
@@ -110,6 +112,8 @@ class TreeRedraw(Kernel):
 
     def compilation(self, rng, data):
         """Compile the sweep of redraws."""
+        if data.forest.has_random_columns:
+            return []
 
         def compile_sweep():
             run = self._redraw(rng, data, Batch(0, 0, False), np.zeros(2))

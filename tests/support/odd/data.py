@@ -1,4 +1,4 @@
-"""Odd inputs of `Data`, `set_data` and `evaluate`."""
+"""Odd inputs of `Data`, `set_data`, `evaluate` and `with_columns`."""
 
 import numpy as np
 import pandas as pd
@@ -201,3 +201,59 @@ EVALUATE = {
     ),
     "a frame that lacks a column": Odd(lambda: _evaluate_frame(FRAME[["a"]]), "X"),
 }
+
+
+def columns(refused=None, holds=lambda f: np.isfinite(f).all(), X=X, cuts=None, **given):
+    """A row about `with_columns`: the prior of a forest."""
+
+    def call():
+        with pm.Model():
+            z = pm.Normal("z", 0, 1, shape=len(Y))
+            made = {"z": z} | {k: v() if callable(v) else v for k, v in given.items()}
+            f = pmt.BART("f", pmt.with_columns(X, cuts=cuts, **made), leaf=LEAF, m=2)
+            return pm.draw(f, random_seed=1)
+
+    return Odd(call, refused, holds)
+
+
+def _outside():
+    return pmt.with_columns(X, z=pm.Normal.dist(0, 1, shape=len(Y)))
+
+
+WITH_COLUMNS = {
+    "no column": Odd(lambda: _with_nothing(), "with_columns"),
+    "no model": Odd(_outside, TypeError("model")),
+    "a column of numbers": columns(TypeError("with_columns"), u=Y),
+    "a column that is a number": columns(TypeError("with_columns"), u=3.0),
+    "a column of no model": columns(
+        TypeError("with_columns"), u=lambda: pm.Normal.dist(0, 1, shape=20)
+    ),
+    "a matrix": columns(TypeError("with_columns"), u=lambda: pm.Normal("u", 0, 1, shape=(20, 2))),
+    "counts": columns(TypeError("with_columns"), u=lambda: pm.Poisson("u", 1, shape=20)),
+    "another length": columns("with_columns", u=lambda: pm.Normal("u", 0, 1, shape=7)),
+    "an observed one": columns(
+        TypeError("with_columns"), u=lambda: pm.Normal("u", 0, 1, observed=Y)
+    ),
+    "a column of X": columns("with_columns", x0=lambda: pm.Normal("u", 0, 1, shape=20)),
+    "a column of a frame": columns("with_columns", X=FRAME, a=lambda: pm.Normal("a", shape=20)),
+    "a frame": columns(X=FRAME),
+    "a list": columns("X", X=[1, 2, 3]),
+    "no rows": columns("X", X=X[:0]),
+    "infinite": columns("X", X=with_entry(X, np.inf)),
+    "NaN": columns(X=with_entry(X, np.nan)),
+    "cuts that are no dict": columns("cuts", cuts=[1.0]),
+    "cuts of another column": columns("cuts", cuts={"x0": [0.5]}),
+    "cuts in no order": columns("cuts", cuts={"z": [1.0, 0.0]}),
+    "cuts that are text": columns("cuts", cuts={"z": "often"}),
+    "cuts infinite": columns("cuts", cuts={"z": [0.0, np.inf]}),
+    "no cuts": columns("cuts", cuts={"z": []}),
+    "one cut": columns(cuts={"z": [0.0]}),
+    "an infinite prior": columns(
+        "with_columns", u=lambda: pm.Normal("u", 0, pm.HalfCauchy("s", 1e308), shape=20)
+    ),
+}
+
+
+def _with_nothing():
+    with pm.Model():
+        return pmt.with_columns(X)

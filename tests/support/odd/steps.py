@@ -253,6 +253,36 @@ LATENT_NORMALS = {
 }
 
 
+def with_column(make, refused=None, holds=lambda result: True):
+    """A row about a step made in a model with a random column."""
+
+    def call():
+        with pm.Model() as model:
+            z = pm.Normal("z", 0, 1, shape=20)
+            f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+            pm.Normal("y", f, pm.HalfNormal("sigma"), observed=Y)
+            return make(model)
+
+    return Odd(call, refused, holds)
+
+
+LATENT_COLUMN = {
+    "vars of another kind": with_column(lambda m: pmt.LatentColumn([m["sigma"]]), "vars"),
+    "vars a name": with_column(lambda m: pmt.LatentColumn(["z"]), "vars"),
+    "vars the forest": with_column(lambda m: pmt.LatentColumn([m["f_forest"]]), "vars"),
+    "vars a number": with_column(lambda m: pmt.LatentColumn([3]), "vars"),
+    "vars an array": with_column(lambda m: pmt.LatentColumn([np.ones(2)]), "vars"),
+    "vars empty": with_column(lambda m: pmt.LatentColumn([]), "variables"),
+    "vars itself": with_column(
+        lambda m: pmt.LatentColumn(m["z"]), holds=lambda s: [v.name for v in s.vars] == ["z"]
+    ),
+    "unknown argument": with_column(lambda m: pmt.LatentColumn(sweeps=3), TypeError("sweeps")),
+    "no random column": on_model(lambda m: pmt.LatentColumn(), "vars"),
+    "no forest": no_forest(pmt.LatentColumn, "vars"),
+    "no model": outside(pmt.LatentColumn),
+}
+
+
 GAUSSIAN_TERMS = {
     "vars of another kind": on_model(lambda m: pmt.GaussianTerms([m["sigma"]]), "vars"),
     "vars a name": on_model(lambda m: pmt.GaussianTerms(["sigma"]), "vars"),
