@@ -18,8 +18,7 @@ from pymc_trees.distributions.data.named import is_named
 from pymc_trees.distributions.data.schema import check_rules
 from pymc_trees.distributions.data.table import Columns, Table, read
 from pymc_trees.distributions.data.variables import registered
-from pymc_trees.predictors.columns import CONTINUOUS
-from pymc_trees.predictors.numbers import real_array
+from pymc_trees.predictors.columns import CONTINUOUS, real_array
 
 N_CUTS = 99
 """Cuts of each column of numbers, unless given: codes of a byte."""
