@@ -7,7 +7,7 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.samplers.latent_column import (
