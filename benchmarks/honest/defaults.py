@@ -110,7 +110,7 @@ def report(results: pd.DataFrame) -> None:
         "| cell | rows | m, beta | draws | RMSE: pool, one | coverage: pool, one | log score "
         "| R-hat |\n|---|---|---|---|---|---|---|---|"
     )
-    for one in results.itertuples():
+    for one in results.sort_values(["rows", "cell", "m", "beta"]).itertuples():
         cover = (
             f"{one.coverage:.3f}, {one.coverage_one:.3f}" if one.coverage == one.coverage else ""
         )
