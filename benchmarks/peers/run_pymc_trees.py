@@ -27,7 +27,8 @@ def run(problem):
     clock = Clock()
     with pm.Model():
         n_cuts = 100 if problem.variant == "grid" else None
-        mu = pmt.BART("mu", X, y, m=problem.m, n_cuts=n_cuts)
+        size = {"m": problem.m, "beta": protocol.BETA} if problem.m else {}  # else the defaults
+        mu = pmt.BART("mu", X, y, n_cuts=n_cuts, **size)
         sigma = pm.HalfNormal("sigma", y.std())
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
         step = None
