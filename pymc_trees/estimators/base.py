@@ -19,7 +19,9 @@ from pymc_trees.arguments import check_number
 from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
-from pymc_trees.inference.chains.until import MOST_DRAWS, sample_until
+from pymc_trees.inference.chains.lengths import MOST, Lengths
+from pymc_trees.inference.chains.lengths import lengths as lengths_for
+from pymc_trees.inference.chains.until import DRAWS, MOST_DRAWS, sample_until
 from pymc_trees.posterior.draws import SAMPLE, model_of
 from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
@@ -154,6 +156,10 @@ MOST_RECORDED = 1_000_000_000
 """Bytes of draws at the training rows; more than that is computed from the trees when asked for."""
 
 
+LENGTHS = "chains_by_size"
+"""Attribute of the draws: how long chains were, and the rows and trees from which that follows."""
+_log = logging.getLogger("pymc.trees")
+
 UNTIL = {"r_hat", "ess", "of", "pooled", "max_time", "checkpoint", "draws", "max_draws"}
 """Arguments of `sample_until` that ``until`` may have."""
 
@@ -205,16 +211,21 @@ class BARTEstimator(BaseEstimator):
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
         quiet.setLevel(level if self.progressbar and can_draw() else logging.ERROR)
+        until, lengths = self._until(), self._lengths(model)
+        if lengths.draws < MOST and None in (self.draws, self.tune) and until is None:
+            _log.info(
+                f"{type(self).__name__}: {lengths.chains} chains of {lengths.draws} draws after "
+                f"{lengths.tune} of tuning, for {lengths.rows:,} rows and {lengths.trees} trees."
+            )
         options = {
-            "draws": check_number("draws", self.draws, 1),
-            "tune": check_number("tune", self.tune, 0),
-            "chains": check_number("chains", self.chains, 1),
+            "draws": lengths.draws,
+            "tune": lengths.tune,
+            "chains": lengths.chains,
             "random_seed": _seed(self.random_state),
             "progressbar": self.progressbar,
             "var_names": recorded if left_out else None,
             "model": model,
         }
-        until = self._until()
         try:
             if until is None:
                 options |= {"cores": self.cores, "compute_convergence_checks": False}
@@ -224,15 +235,28 @@ class BARTEstimator(BaseEstimator):
                 idata = sample_until(**options | {"cores": cores} | until)
         finally:
             quiet.setLevel(level)
-        if "posterior" not in idata.children:
+        if until is not None and "posterior" not in idata.children:
             raise RuntimeError(
                 f"until={self.until!r}: the time was over in tuning, so that there are no draws. "
                 "Give a longer max_time, or less tune."
             )
+        lengths = lengths._replace(draws=idata["posterior"].sizes["draw"])
+        idata.attrs[LENGTHS] = json.dumps(lengths._asdict())
         self.idata_, self._kept = idata, {"model": model}
         if until is None:
-            self._check_convergence()
+            self._check_convergence(lengths)
         return self
+
+    def _lengths(self, model: pm.Model) -> Lengths:
+        """Draws, tuning and chains that were given, or those for the rows and trees."""
+        chosen = lengths_for(model)
+        if self.until is not None:
+            chosen = chosen._replace(draws=min(chosen.draws, DRAWS))
+        given = {}
+        for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
+            if getattr(self, name) is not None:
+                given[name] = check_number(name, getattr(self, name), least)
+        return chosen._replace(**given)
 
     def _until(self) -> dict[str, Any] | None:
         """Arguments of `sample_until` that were given, checked; None where chains have a length."""
@@ -249,16 +273,17 @@ class BARTEstimator(BaseEstimator):
         """Deterministics that are computed from the other draws when needed."""
         layouts = [tree.rv.owner.op.layout for tree in tree_variables(model)]
         values = sum(layout.n_rows * layout.n_outputs for layout in layouts)
-        draws = check_number("draws", self.draws, 1)
+        lengths = self._lengths(model)
+        draws = lengths.draws
         if self.until is not None:
             draws = max(draws, (self._until() or {}).get("max_draws", MOST_DRAWS))
-        values *= draws * check_number("chains", self.chains, 1)
+        values *= draws * lengths.chains
         if np.dtype(np.float64).itemsize * values <= MOST_RECORDED:
             return set(self._not_recorded)
         of_rows = [v.name for v in model.deterministics if evaluations([v])]
         return {*self._not_recorded, *of_rows}
 
-    def _check_convergence(self) -> None:
+    def _check_convergence(self, lengths: Lengths) -> None:
         """Warn where chains do not agree."""
         sizes = self.idata_["posterior"].sizes
         if sizes["chain"] < 2 or sizes["draw"] < 4:
@@ -272,7 +297,7 @@ class BARTEstimator(BaseEstimator):
             pool = judge_pool(values.reshape(*values.shape[:2], -1), scalars)
             warnings.warn(
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
-                f"chains do not agree yet. Increase tune={self.tune} and draws={self.draws}. "
+                f"chains do not agree yet. Increase tune={lengths.tune} and draws={lengths.draws}. "
                 f"Predictions average over chains, and of these: {pool}. "
                 "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, "
                 f"var_name={self._plotted!r}) shows all rows.",

@@ -6,7 +6,8 @@ statistics), `sums` (forests beside other terms, judged together), `groups` (new
 range), `runs` (deferred interrupts, threads, chains that run elsewhere), `states` (stored, so that
 chains can be resumed; draws of runs that fail), `refusals` (functions and backends that do not
 support trees, initial values, missing draws), `latent_starts` (initial values within limits),
-`data` (new rows, new inputs, tables in files), `display` (a forest in the printed model).
+`lengths` (how long chains need be), `data` (new rows, new inputs, tables in files), `display` (a
+forest in the printed model).
 Importing this package installs all wrappers.
 
 May import: everything but `plots` and `estimators`.
@@ -19,6 +20,7 @@ from pymc_trees.hooks import (
     display,
     groups,
     latent_starts,
+    lengths,
     refusals,
     register,
     runs,
@@ -31,6 +33,7 @@ for install in (
     register.register_steps,
     convergence.check_function_values,
     convergence.watch_trees,
+    lengths.say_lengths,
     states.keep_draws,
     runs.report_in_pipes,
     runs.delegate_chains,

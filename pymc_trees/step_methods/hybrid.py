@@ -43,9 +43,9 @@ class Hybrid(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     local_sweeps : int, at least 1, optional
         Sweeps per step, for each temperature. Default: about 500,000 divided by rows times trees,
-        limited to 5 to 20, divided among the temperatures; above 2,000,000 rows times trees fewer
-        than 5, down to 1; 5 where leaf values do not integrate out. PyMC's overhead is then at most
-        about a quarter of the time of a step (from the benchmarks).
+        limited to 5 to 20, divided among the temperatures; 5 where leaf values do not integrate
+        out. PyMC's overhead is then at most about a quarter of the time of a step (from the
+        benchmarks). On large tables, take fewer draws rather than fewer sweeps.
     moves : dict, optional
         Weights of the local moves, as for `CGM`. Default: they start from grow 0.125, prune 0.125,
         change 0.1, swap 0.05, perturb 0.6 (from the benchmarks), are adapted during tuning, by
@@ -57,9 +57,8 @@ class Hybrid(SweepStep):
         Particles per redraw, the current tree included. With two, a redraw is a Metropolis-Hastings
         proposal.
     batch : tuple of two floats in (0, 1], optional
-        Share of the trees redrawn by a step while tuning and after, rounded up to whole trees. A
-        step on a large table, which makes fewer than 5 sweeps, redraws trees with the probability
-        that keeps the number of redraws per sweep. Default: (0.02, 0.02); where fewer than one
+        Share of the trees redrawn by a step while tuning and after, rounded up to whole trees.
+        Default: (0.02, 0.02); where fewer than one
         redraw in twenty is accepted during tuning, redraws are made less often, down to a quarter.
     temperatures : int, at least 1, optional
         Number of posteriors among which forests are exchanged, the posterior of the model included;
@@ -135,7 +134,6 @@ class Hybrid(SweepStep):
             "optimal",
             "multinomial",
             BATCH if batch is None else batch,
-            local.share_of_sweeps,
             adaptive=batch is None,
         )
         tempering = HybridTempering([local], temperatures)

@@ -25,6 +25,7 @@ import pymc_trees as pmt
 from pymc_trees.estimators import base as estimators_base
 from pymc_trees.estimators.models import least_noise
 from pymc_trees.estimators.regressor import Mixture
+from pymc_trees.inference.chains import lengths as lengths_of_chains
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.rowwise import KernelTarget
 
@@ -488,3 +489,21 @@ def test_a_fit_that_ends_by_itself(tmp_path):
     classes = pmt.BARTClassifier(until=until | {"ess": 9, "r_hat": 3.0}, **made)
     classes.fit(X, Y > np.median(Y))
     assert json.loads(classes.idata_.attrs["sample_until"])["asked"]["of"] == ["f"]
+
+
+def test_chains_are_shorter_where_rows_are_many(monkeypatch, caplog):
+    """Lengths that are not given follow from rows and trees, are said once, and are stored."""
+    monkeypatch.setattr(lengths_of_chains, "SWEPT", 20)
+    monkeypatch.setattr(lengths_of_chains, "FEWEST", 7)
+    caplog.set_level(logging.INFO, "pymc.trees")
+    made = {"m": 5, "noise": "constant", "cores": 1, "random_state": 1, "progressbar": False}
+    fitted = pmt.BARTRegressor(**made).fit(X, Y)
+    draws = max(round(1000 * 20 / (N * 5)), 7)
+    assert dict(fitted.idata_.posterior["sigma"].sizes) == {"chain": 4, "draw": draws}
+    stored = {"draws": draws, "tune": draws, "chains": 4, "rows": N, "trees": 5}
+    assert json.loads(fitted.idata_.attrs["chains_by_size"]) == stored
+    said = [r.getMessage() for r in caplog.records if "BARTRegressor: 4 chains" in r.getMessage()]
+    assert len(said) == 1 and f"{N} rows and 5 trees" in said[0]
+    assert fitted.get_params()["draws"] is None and clone(fitted).chains is None
+    given = pmt.BARTRegressor(**made, draws=9, tune=3, chains=1).fit(X, Y)
+    assert dict(given.idata_.posterior["sigma"].sizes) == {"chain": 1, "draw": 9}

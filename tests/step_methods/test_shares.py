@@ -88,10 +88,10 @@ def test_trees_are_redrawn_less_often_where_none_is_taken():
     model = bart_model(n=100, m=5)
     with model:
         step = pmt.Hybrid(rng=1, local_sweeps=2)
-    redraw, (forest,), (state,) = step.kernels[1], step.forests, step.states
-    assert redraw.probability_of(forest, None) == 1.0
+    redraw, (state,) = step.kernels[1], step.states
+    assert redraw.probability_of(None) == 1.0
     rates = taught([0.0])
-    assert redraw.probability_of(forest, rates) == BOUNDS[0]
+    assert redraw.probability_of(rates) == BOUNDS[0]
     step.states = [state._replace(kernels=state.kernels | {redraw: rates})]
     step.stop_tuning()
     stats = stepped(step, model, 60)

@@ -145,8 +145,8 @@ def adapted_weights(rates: AcceptanceRates, names: list[str], usual: np.ndarray)
     return weights / weights.sum()
 
 
-def adapted_probability(rates: AcceptanceRates, usual: float) -> float:
+def adapted_probability(rates: AcceptanceRates) -> float:
     """Probability of redrawing trees: lower where redrawn trees are rarely accepted."""
     if rates.n_seen[0] < FIRST:
-        return usual
-    return usual * float(np.clip(rates.mean[0] / ENOUGH, BOUNDS[0], 1.0))
+        return 1.0
+    return float(np.clip(rates.mean[0] / ENOUGH, BOUNDS[0], 1.0))

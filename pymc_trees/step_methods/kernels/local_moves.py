@@ -36,8 +36,6 @@ ROWS = 500_000
 """Rows times trees that a step visits unless its sweeps are given, within these bounds."""
 FEWEST, MOST = 5, 20
 """Default range of sweeps per step; the minimum if leaf values do not integrate out."""
-LARGE = 10_000_000
-"""Limit of rows times trees per step on tables where `FEWEST` sweeps would exceed it."""
 
 LONG = 200_000
 """Rows times trees times moves beyond which interrupts are handled during the call."""
@@ -135,10 +133,6 @@ class LocalMoves(Kernel):
         """Sweeps per step, of each of some temperatures."""
         return self.n_sweeps or enough_sweeps(forest, n_temperatures)
 
-    def share_of_sweeps(self, forest) -> float:
-        """`fewest_sweeps` as a share of `FEWEST`; 1 where the number of sweeps is given."""
-        return 1.0 if self.n_sweeps is not None else fewest_sweeps(forest) / FEWEST
-
     def _sweeps(self, rng, data, moves) -> Callable:
         """Sweeps that accept each move by itself, as a function of their number and counts."""
         forest, problem, work = data.forest, data.problem, data.work
@@ -194,15 +188,8 @@ def enough_sweeps(forest, n_temperatures: int) -> int:
     """Number of sweeps that take most of the time of a PyMC step (benchmarks)."""
     if forest.target.needs_surrogate:
         return FEWEST
-    n_sweeps = min(max(ROWS // _size(forest), fewest_sweeps(forest)), MOST)
+    n_sweeps = min(max(ROWS // _size(forest), FEWEST), MOST)
     return -(-n_sweeps // n_temperatures)
-
-
-def fewest_sweeps(forest) -> int:
-    """`FEWEST`, or fewer on a large table if leaf values integrate out."""
-    if forest.target.needs_surrogate:
-        return FEWEST
-    return min(FEWEST, max(LARGE // _size(forest), 1))
 
 
 def _size(forest) -> int:

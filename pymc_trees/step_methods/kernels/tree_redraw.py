@@ -45,16 +45,11 @@ class TreeRedraw(Kernel):
         As for `ParticleGibbs`.
     batch : tuple of two floats
         Share of the trees redrawn by a step while tuning and after.
-    probability : callable, optional
-        Of a forest: probability that a step redraws trees at all. Default: 1.
     adaptive : bool
-        Whether this probability is lowered where tuning shows that redrawn trees are rarely
-        accepted.
+        Whether steps redraw trees less often where tuning shows that these are rarely accepted.
     """
 
-    def __init__(
-        self, num_particles, proposal, resampling, batch, probability=None, adaptive=False
-    ):
+    def __init__(self, num_particles, proposal, resampling, batch, adaptive=False):
         more = ", the present tree and one more"
         self.num_particles = check_number("num_particles", num_particles, 2, more)
         check_choice("proposal", proposal, PROPOSALS)
@@ -63,8 +58,7 @@ class TreeRedraw(Kernel):
             PROPOSALS.index(proposal),
             CONDITIONAL_SCHEMES.index(resampling),
         )
-        self.batch, self.probability = check_batch(batch), probability
-        self.adaptive = adaptive
+        self.batch, self.adaptive = check_batch(batch), adaptive
         self._workspaces: dict[str, RedrawWorkspace] = {}
 
     def statistics(self, forest):
@@ -72,10 +66,9 @@ class TreeRedraw(Kernel):
         names = ["particle_ess", "trees_changed"]
         return dict.fromkeys([*names, "redraw_probability"] if self.adaptive else names, ())
 
-    def probability_of(self, forest, rates: AcceptanceRates | None) -> float:
+    def probability_of(self, rates: AcceptanceRates | None) -> float:
         """Probability that a step redraws trees at all."""
-        usual = 1.0 if self.probability is None else self.probability(forest)
-        return usual if rates is None else adapted_probability(rates, usual)
+        return 1.0 if rates is None else adapted_probability(rates)
 
     def workspace(self, forest) -> "RedrawWorkspace":
         """Arrays in which the trees of a forest are redrawn, made when they are first used."""
@@ -89,7 +82,7 @@ class TreeRedraw(Kernel):
         The statistics are the share of these that another particle replaced and their mean
         effective number of particles, NaN if none was redrawn.
         """
-        probability = self.probability_of(data.forest, state)
+        probability = self.probability_of(state)
         if data.forest.has_random_columns:
             probability = 0.0  # particles see rows and reference rows as one
         stats: dict = {"redraw_probability": probability} if self.adaptive else {}
