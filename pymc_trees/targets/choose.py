@@ -12,12 +12,14 @@ from pymc_trees.targets.graph import ForestGraph, ForestUseError, UnsupportedMod
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 from pymc_trees.targets.separate import SeparateTarget
+from pymc_trees.targets.shares import ShareTarget
 from pymc_trees.targets.strata import StrataTarget
 
 TARGETS: list[type[Target]] = [
     ConjugateTarget,
     LatentTarget,
     KernelTarget,
+    ShareTarget,
     SeparateTarget,
     RowwiseTarget,
     StrataTarget,

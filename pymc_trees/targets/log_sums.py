@@ -159,12 +159,9 @@ def read_log_sums(graph: ForestGraph) -> LogSums:
 
 def _with_one_column(expressions: list[Variable], outputs: Variable) -> list[Variable]:
     """Expressions with one variable in the place of all that are the output's vector."""
-    column, same = outputs[:, 0], {}
-    for node in toposort(expressions):
-        v, op = node.outputs[0], node.op
-        is_squeezed = isinstance(op, DimShuffle) and op.new_order == (0,)
-        if (is_squeezed and node.inputs[0] is outputs) or output_column(v, outputs) == 0:
-            same[v] = column
+    column = outputs[:, 0]
+    several = (v for node in toposort(expressions) for v in node.outputs)
+    same = {v: column for v in several if output_column(v, outputs) == 0}
     return clone_replace(expressions, same, rebuild_strict=False)
 
 

@@ -103,12 +103,12 @@ def log_likelihood(target, point):
     """Function of the outputs, without compilation."""
     _, seen = target.at(point)
     if target.kind == "joint":
-        free, _ = unpacked(target.value.free, *seen)
+        free, _ = unpacked(target.value.free, *seen[:2])
         whole = compiled([target.value.outputs, *target.value.free], target.value.choices[0])
         return lambda fit: whole(fit, *free).item()
     parts, at = [], 1
     for group, result in zip(target.value.groups, target.value.choices[0], strict=True):
-        free, at = unpacked(group.free, *seen, at)
+        free, at = unpacked(group.free, *seen[:2], at)
         rows = np.arange(N)
         if group.row_of is not None:
             rows = np.asarray(group.row_of.eval())

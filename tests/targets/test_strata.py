@@ -254,7 +254,7 @@ def test_weights_set_anew():
     assert stats[RIDGE_SHIFT] == 0.0
     with model:
         pm.set_data({"w": np.full(S, -1.0)})
-    with pytest.raises(ValueError, match="create the step again"):
+    with pytest.raises(ValueError, match="make the step anew"):
         step.step(point)
 
 

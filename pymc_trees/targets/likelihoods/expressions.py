@@ -38,10 +38,12 @@ class Slope(Enum):
 def output_column(var: Variable, outputs: Variable) -> int | None:
     """Column k when ``var`` is ``outputs[:, k]``, else None."""
     owner = var.owner
-    if owner is None or not isinstance(owner.op, Subtensor):
+    if owner is None or not isinstance(owner.op, Subtensor | DimShuffle):
         return None
     if not is_unchanged(owner.inputs[0], outputs):
         return None
+    if isinstance(owner.op, DimShuffle):  # PyMC squeezes what it takes apart in a CustomDist
+        return 0 if owner.op.new_order == (0,) else None
     indices = indices_from_subtensor(owner.inputs[1:], owner.op.idx_list)
     if len(indices) != 2 or indices[0] != slice(None):
         return None
