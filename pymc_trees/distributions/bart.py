@@ -10,6 +10,7 @@ from pymc_trees.distributions.capacity import check_m, default_size
 from pymc_trees.distributions.data.named import rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.random_columns import read_columns, registered_columns
+from pymc_trees.distributions.data.table import Columns, read
 from pymc_trees.distributions.data.variables import all_or_nothing, check_new
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs
@@ -37,7 +38,8 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, beta, split_rules, **setti
     model = pm.modelcontext(None)
     check_new(model, name)
     with all_or_nothing(model):
-        table = read_columns(X, split_rules)
+        read_inputs = read_columns if isinstance(X, Columns) else read
+        table = read_inputs(X, split_rules)
         rows, n = rows_dim(table.dims, outputs.dims), len(table)
         m, beta = default_size(m, beta, n, name, settings["tree_prior"])
         leaf, shape = unnamed(leaf), outputs.shape

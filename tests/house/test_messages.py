@@ -254,6 +254,60 @@ UNTRIED = {
         ],
         "posterior/test_without_rows.py",
     ),
+    **dict.fromkeys(
+        [
+            "with_columns: give at least one column, such as z=z.",
+            "with_columns: … must be a vector random variable of the model, with an entry "
+            "for each row and without named dimensions; give constant columns in X.",
+            "with_columns: … must itself be a free variable of the model, or one that is "
+            "partly observed, and not a function of some: declare pm.Normal(...) or "
+            "another distribution with shape=n, and give that. Constant columns belong in "
+            "X.",
+            "with_columns: the prior of … must be independent from row to row given other "
+            "variables: declare it as pm.Normal, pm.Uniform or another of PyMC's plain "
+            "continuous distributions, with shape=n.",
+            "with_columns: … is …, but a random column holds real numbers: give it a "
+            "continuous distribution.",
+            "X: dimensions of with_columns have no names. Give the constant columns as an "
+            "array, a frame or pm.Data.",
+            "with_columns: … are columns of X, too: give other names.",
+            "split_rules: random columns, here …, are split by cuts. Leave them out of "
+            "split_rules.",
+            "with_columns: … has … entries, but X has … rows: declare it with shape=….",
+            "with_columns: draws from the prior of … are not finite. Give cuts={…: ...}.",
+            "X has random columns, which only BART and DecisionTree take: give constant "
+            "columns, for example the means of the random ones.",
+            "X has random columns: the forest needs constant leaves, such as a NormalLeaf, "
+            "and the prior of alpha and beta. Leave out tree_prior and response, and give "
+            "leaf=pymc_trees.NormalLeaf(...).",
+            "The function of a forest has no gradient with respect to its trees, nor to "
+            "random columns of X: leave both to pm.sample(), which assigns "
+            "pymc_trees.Hybrid and pymc_trees.LatentColumn; find_MAP, fit and other "
+            "methods that need gradients of every variable cannot treat a forest.",
+            "… depends on random columns of X, whose cells differ from draw to draw: give "
+            "a frame with the columns … as …. At the model's own rows its draws are those "
+            "in idata.",
+            "moves=…: … has random columns (with_columns), whose rows move. Use … only.",
+            "vars: … is not a random column of BART or DecisionTree. Declare it with "
+            "pymc_trees.with_columns, or leave it to pm.sample().",
+            "ParticleGibbs: … has random columns (with_columns), whose rows move. Leave it "
+            "to pm.sample(), or use CGM.",
+            "Tempering: … has random columns (with_columns), whose rows move. Use the step "
+            "without Tempering.",
+            "… is a random column that enters the model in another way than through "
+            "with_columns or row by row, such as sorted, or in one forest twice. Use the "
+            "variable as it is.",
+            "… is a random column whose prior has no quantiles in PyMC (…). Give it a "
+            "distribution for which pm.icdf is implemented, such as pm.Normal, pm.Uniform "
+            "or pm.StudentT.",
+            "… is a random column, and something that depends on it is not known to act "
+            "row by row (…). Write the likelihood with one term for each row.",
+            "At this point a random column of … is not finite: give initial values "
+            "(initvals) inside its prior.",
+        ],
+        "distributions/test_with_columns.py and step_methods/test_latent_column.py: a right column "
+        "is every other test",
+    ),
     "declare returned a …: it must return a pymc.Model.": "begins with the name of an argument",
     **dict.fromkeys(
         [

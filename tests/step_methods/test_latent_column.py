@@ -4,9 +4,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from scipy.stats import norm
 
 import pymc_trees as pmt
 from pymc_trees.core.samplers.latent_column import (
+    add_normal_masses,
     choose_intervals,
     list_intervals,
     outputs_by_cell,
@@ -34,8 +36,6 @@ def test_the_table_is_the_function_at_every_cell(rng):
     out = np.zeros((len(rows), 6, 3))
     numbers = sizes(forest.owner.op.layout)
     outputs_by_cell(value, known.X, known.X, numbers, 2, cuts, rows, 1, out)
-    f = pmt.evaluate(forest, pt.constant(known.X)).owner.inputs[0]
-    assert f is not None
     for c, cell in zip((1, 2, 3, 4, 5), cells, strict=True):
         at = known.X.copy()
         at[:, 2] = cell
@@ -55,13 +55,32 @@ def test_intervals_join_cells_with_the_same_outputs():
     assert list(low) == list(high) == [0, 1, 2, 3] * 2
 
 
+def test_masses_of_a_normal(rng):
+    """Also of intervals far in a tail, and of the first and last cell, which have no end."""
+    edges = np.array([-np.inf, -40.0, -1.0, 0.0, 0.5, 9.0, 45.0, np.inf])
+    mean, sd = np.array([0.3, -2.0, 60.0]), np.array([1.0, 0.4, 2.0])
+    owner = np.repeat(np.arange(3), 7)
+    low = high = np.tile(np.arange(7), 3)
+    weights = np.ones(21)
+    add_normal_masses(mean, sd, edges, owner, low, high, weights)
+    for k, found in enumerate(weights.reshape(3, 7)):
+        a, b = (edges[:-1] - mean[k]) / sd[k], (edges[1:] - mean[k]) / sd[k]
+        upper = a + b > 0  # on the side with small tails
+        a, b = np.where(upper, -b, a), np.where(upper, -a, b)
+        logs = norm.logcdf(b) + np.log1p(-np.exp(norm.logcdf(a) - norm.logcdf(b)))
+        np.testing.assert_allclose(found - 1.0, logs, rtol=1e-9, atol=1e-12)
+    one = np.zeros(1)
+    add_normal_masses(mean, sd, edges, np.zeros(1, dtype=np.int64), low[:1], high[6:7], one)
+    assert abs(one[0]) < 1e-15
+
+
 def test_intervals_are_chosen_by_weight(rng):
     """Shares of 40,000 draws within 5 binomial standard errors, 0.0125 at most."""
     owner = np.array([0, 0, 0, 1, 1, 2, 3, 3])
     weights = np.array([0.0, np.log(3.0), -np.inf, -2000.0, -2000.0, -np.inf, 1.0, np.nan])
     chosen, drawn = np.empty(4, dtype=np.int64), []
     for _ in range(40_000):
-        choose_intervals(rng, owner, weights, chosen)
+        choose_intervals(rng, owner, weights.copy(), chosen)
         drawn.append(chosen.copy())
     drawn = np.array(drawn)
     assert set(drawn[:, 0]) == {0, 1} and abs((drawn[:, 0] == 1).mean() - 0.75) < 0.0125

@@ -19,7 +19,12 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.latent.augmentations import draw_truncated, log_between
+from pymc_trees.core.random import draw_by_weight
 from pymc_trees.core.value.evaluate import goes_left, links_of, rules_of
+
+ROOT_HALF = math.sqrt(0.5)
+LEAST_MASS = 1e-6
+"""Probability of an interval from which on a difference of two numbers near 1 will do."""
 
 
 @njit(cache=True, nogil=True)
@@ -123,11 +128,19 @@ def list_intervals(outputs, merge, tolerance, at, owner, low, high):
 
 @njit(cache=True)
 def add_normal_masses(mean, sd, edges, owner, low, high, weights):
-    """Add the log probability of each interval under the Normal of its row."""
+    """Add the log probability of each interval under the Normal of its row.
+
+    By differences of the distribution function, each number of which serves two intervals; where
+    rounding would be felt, anew.
+    """
+    row, above = -1, 0.0
     for u in range(weights.size):
         m, s = mean[owner[u]], sd[owner[u]]
-        a, b = edges[low[u]], edges[high[u] + 1]
-        weights[u] += log_between((a - m) / s, (b - m) / s)
+        a, b = (edges[low[u]] - m) / s, (edges[high[u] + 1] - m) / s
+        below = above if owner[u] == row else 0.0  # the first interval of a row begins at -inf
+        row, above = owner[u], 0.5 * math.erfc(-b * ROOT_HALF)
+        mass = above - below
+        weights[u] += math.log(mass) if mass > LEAST_MASS else log_between(a, b)
 
 
 @njit(cache=True)
@@ -140,7 +153,10 @@ def add_masses(cdf, owner, low, high, weights):
 
 @njit(cache=True)
 def choose_intervals(rng, owner, weights, chosen):
-    """Draw an interval of each row by its log weights; -1 where all are 0, or one is NaN."""
+    """Draw an interval of each row by its log weights; -1 where all are 0, or one is NaN.
+
+    The log weights are overwritten.
+    """
     u, n = 0, owner.size
     for b in range(chosen.size):
         start = u
@@ -154,15 +170,10 @@ def choose_intervals(rng, owner, weights, chosen):
             continue
         total = 0.0
         for k in range(start, u):
-            total += math.exp(weights[k] - most)
+            weights[k] = math.exp(weights[k] - most)
+            total += weights[k]
         point = rng.random() * total
-        for k in range(start, u):
-            weight = math.exp(weights[k] - most)
-            if weight > 0.0:
-                chosen[b] = k
-                point -= weight
-                if point < 0.0:
-                    break
+        chosen[b] = draw_by_weight(weights, start, u, point)
 
 
 @njit(cache=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -183,10 +182,8 @@ class ReferenceTable(Table):
         return [*grid[:first], *random]
 
 
-def read_columns(X: Any, split_rules=None) -> Table:
-    """Inputs of a forest, as `read` has them, or those of `with_columns`."""
-    if not isinstance(X, Columns):
-        return read(X, split_rules)
+def read_columns(X: Columns, split_rules=None) -> Table:
+    """Inputs of a forest, as `with_columns` returns them."""
     base = read(X.X)
     if base.dims is not None:
         raise TypeError(
