@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_trees.arguments import check_number
+from pymc_trees.distributions.capacity import default_size
 from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.estimators.inputs import checked_X
@@ -196,10 +197,12 @@ class BARTEstimator(BaseEstimator):
         """Function of the model whose rows can all be plotted."""
         return "f"
 
-    def _tree_settings(self) -> dict[str, Any]:
-        """For `BART`."""
-        names = ("alpha", "beta", "split_prior", "n_cuts")
-        return {"m": check_number("m", self.m, 1)} | {name: getattr(self, name) for name in names}
+    def _tree_settings(self, n: int) -> dict[str, Any]:
+        """For `BART` on n rows."""
+        given = None if self.m is None else check_number("m", self.m, 1)
+        m, beta = default_size(given, self.beta, n, "f")
+        others = {name: getattr(self, name) for name in ("alpha", "split_prior", "n_cuts")}
+        return {"m": m, "beta": beta} | others
 
     def _sample(self, X, **rows):
         """Build the model, sample it, and keep both."""

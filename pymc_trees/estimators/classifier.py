@@ -24,8 +24,9 @@ class BARTClassifier(ClassifierMixin, BARTEstimator):
 
     Parameters
     ----------
-    m : int, default 50
-        Number of trees, for each class if there are more than two.
+    m : int, optional
+        Number of trees, for each class if there are more than two. Default: 50, and from 5,000 rows
+        on 200, as for `BART`.
     link : {"probit", "logit"}, default "probit"
         Link for two classes (Chipman 2010, section 4).
     k : float, default 2
@@ -78,12 +79,12 @@ random_state, progressbar
 
     def __init__(
         self,
-        m=50,
+        m=None,
         *,
         link="probit",
         k=2.0,
         alpha=0.95,
-        beta=2.0,
+        beta=None,
         split_prior=None,
         split_rules=None,
         n_cuts=None,
@@ -219,5 +220,5 @@ random_state, progressbar
         link = check_choice("link", self.link, LINKS)
         settings = (rows.get("weights"), link, check_positive("k", self.k))
         return classification(
-            table, rows["y"], len(self.classes_), *settings, self._tree_settings()
+            table, rows["y"], len(self.classes_), *settings, self._tree_settings(len(table))
         )

@@ -133,8 +133,9 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     k : float, default 2
         The range of y spans 2 k prior standard deviations of f (Chipman 2010, section 2.2.3): a
         larger k makes f flatter.
-    alpha, beta : float, default 0.95 and 2
-        A node at depth d splits with probability ``alpha * (1 + d)**-beta``.
+    alpha, beta : float, optional
+        A node at depth d splits with probability ``alpha * (1 + d)**-beta``. Default: 0.95 and 2,
+        and beta = 1 from 5,000 rows on, as for `BART`.
     split_prior : array or dict of column and weight, optional
         Weights of the columns of f, as for `BART`; 0 excludes a column from both forests.
     split_rules : optional
@@ -214,7 +215,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         scale_trees=50,
         k=2.0,
         alpha=0.95,
-        beta=2.0,
+        beta=None,
         split_prior=None,
         split_rules=None,
         n_cuts=None,
@@ -380,7 +381,9 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         check_choice("noise", self.noise, NOISES)
         trees = check_number("scale_trees", self.scale_trees, 1)
         noise = (self.noise, trees, check_positive("k", self.k))
-        return regression(table, rows["y"], rows.get("weights"), *noise, self._tree_settings())
+        return regression(
+            table, rows["y"], rows.get("weights"), *noise, self._tree_settings(len(table))
+        )
 
 
 def _column(made: Predictor, name: str) -> np.ndarray:

@@ -74,3 +74,13 @@ def test_formulas_choose_alike():
         leaf = float(np.asarray(forest_inputs(forest).leaf[1].eval()).item())
         assert forest.owner.op.layout.m == m
         np.testing.assert_allclose(leaf * np.sqrt(m), np.ptp(rows.y) / 4, rtol=0.2)
+
+
+def test_estimators_choose_alike():
+    """`BARTRegressor` has 200 trees at any size."""
+    small, large = pmt.BARTClassifier(), pmt.BARTRegressor()
+    for n, m, beta in ((LARGE_TABLE - 1, 50, 2.0), (LARGE_TABLE, 200, 1.0)):
+        assert [small._tree_settings(n)[name] for name in ("m", "beta")] == [m, beta]
+        assert [large._tree_settings(n)[name] for name in ("m", "beta")] == [200, beta]
+    given = pmt.BARTRegressor(m=20, beta=1.5)._tree_settings(LARGE_TABLE)
+    assert (given["m"], given["beta"]) == (20, 1.5)
