@@ -47,6 +47,16 @@ def test_the_forest_does_not_know_the_column():
     assert logp(point) == logp(point | {"z": np.full(N, 7.0)})
 
 
+def test_where_a_column_starts():
+    with pm.Model() as model:
+        z = pm.Normal("z", 0, pm.HalfNormal("spread"), shape=N)
+        u = pm.Uniform("u", shape=N, initval=np.full(N, 0.25))
+        pmt.BART("f", pmt.with_columns(X, z=z, u=u), leaf=LEAF, m=2)
+    point = model.initial_point(random_seed=1)
+    assert len(np.unique(point["z"])) == N and len(np.unique(point["u_interval__"])) == 1
+    np.testing.assert_array_equal(point["z"], model.initial_point(random_seed=1)["z"])
+
+
 def test_cuts_that_are_given():
     with pm.Model() as model:
         z = pm.Normal("z", 0, 100, shape=N)

@@ -65,7 +65,8 @@ def with_columns(X, *, cuts=None, **columns):
     the ``cuts`` you give. So a node can be split where its reference rows differ, and a leaf may
     have no row. All columns of numbers have a grid, of 99 cuts unless you give ``n_cuts``. The
     quantiles are estimated from draws with a fixed seed: under a wide prior of its parameters most
-    of them are far from the data, and you should give ``cuts``.
+    of them are far from the data, and you should give ``cuts``. A column without an initial value
+    of its own (``initval``) starts at a draw from its prior.
 
     See Also
     --------
@@ -88,7 +89,10 @@ def with_columns(X, *, cuts=None, **columns):
     if not columns:
         raise ValueError("with_columns: give at least one column, such as z=z.")
     for name, variable in columns.items():
-        _check_column(model, name, variable)
+        latent = _check_column(model, name, variable)
+        if model.rvs_to_initial_values.get(latent) is None:
+            # from equal entries, PyMC's start, the spread of a column would be drawn towards 0
+            model.set_initval(latent, "prior")
     cuts = {} if cuts is None else cuts
     if not isinstance(cuts, Mapping) or any(name not in columns for name in cuts):
         raise ValueError(
@@ -98,7 +102,8 @@ def with_columns(X, *, cuts=None, **columns):
     return Columns(X, columns, {name: _check_cuts(name, given) for name, given in cuts.items()})
 
 
-def _check_column(model, name, variable):
+def _check_column(model, name, variable) -> Variable:
+    """The free variable of a column, or an error."""
     if not isinstance(variable, Variable) or is_named(variable) or variable.ndim != 1:
         raise TypeError(
             f"with_columns: {name} must be a vector random variable of the model, with an entry "
@@ -123,6 +128,7 @@ def _check_column(model, name, variable):
             f"with_columns: {name} is {variable.dtype}, but a random column holds real numbers: "
             "give it a continuous distribution."
         )
+    return latent
 
 
 def latent_part(model: pm.Model, variable: Variable) -> Variable | None:
