@@ -239,15 +239,17 @@ def test_trees_keep_their_prior_while_the_column_moves(rng):
         moves = {"grow": 0.25, "prune": 0.25, "change": 0.2, "swap": 0.1, "perturb": 0.2}
         step = CGM(moves=moves, moves_per_visit=4, rng=rng)
     point, found = model.initial_point(random_seed=1), []
-    for _ in range(8_000):
+    forest = step.forests[0]
+    settings = forest.target.at(point)[0]
+    for k in range(8_000):
         # any law of the column: the trees must not feel it, nor that some leaves have no row
         point["z"] = rng.normal(rng.choice([-3.0, 0.0, 3.0]), rng.choice([0.1, 1.0]), size=N)
         point, [stats] = step.step(point)
         found.append([*stats["variable_inclusion"], stats["n_leaves"], stats["max_depth"]])
+        if k % 100 == 0:  # every rule is one of the reference rows, or this raises an error
+            forest.load(None, point["f_forest"], settings, point)
     batches = np.array(found, dtype=float).reshape(BATCHES, -1, 4).mean(axis=1)
-    step.step(point)
-    forest, drawn = step.forests[0], []
-    settings = forest.target.at(point)[0]
+    drawn = []
     for value in pm.draw(model["f_forest"], draws=4_000, random_seed=2):
         one = forest.summary(forest.load(None, value, settings, point))
         drawn.append([*one["variable_inclusion"], one["n_leaves"], one["max_depth"]])

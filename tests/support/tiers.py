@@ -23,8 +23,8 @@ FILES = {
     "posterior": "check_draws dependence named_columns shapley trees",
     "predictor": "packed_forests",
     "reliability": "missing_draws",
-    "step_methods": "assignment hybrid latent_normals noise_scale recorded_function ridge_moves "
-    "sampling_state",
+    "step_methods": "assignment hybrid latent_column latent_normals noise_scale recorded_function "
+    "ridge_moves sampling_state",
     "survival": "survival_function",
     "terms": "rows",
     "targets": "laws likelihood_table recognised refused ridges row_reading",
