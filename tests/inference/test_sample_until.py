@@ -123,9 +123,10 @@ def test_the_estimate_is_right_for_independent_draws():
     assert few.needs(goal) == pytest.approx(16_000, rel=0.5)
 
 
-def ended(found, left, rate=0.1, looks=2, pooled=0.03, most=10_000):
+def ended(found, left, rate=0.1, looks=2, pooled=0.03, most=10_000, since=0.0):
     run = until._Run(None, Goal(1.01, 400, pooled), ["f"], until.monotonic() + left, None)
     run.seconds_a_draw = rate
+    run.begun -= since
     return run._ended(found, looks, found[0].draws, most)
 
 
@@ -142,6 +143,7 @@ def test_when_it_ends():
     assert ended([made(pool=frozen)], 10) == "cannot"
     assert ended([made(pool=frozen)], 10, looks=1) == ""
     assert ended([made("sigma")], 10) == "cannot"
+    assert ended([made("sigma")], 10, since=90) == ""  # the little that is left is used up
     assert ended([made(pool=flat), made("sigma")], 10) == "cannot"
     assert ended([made("sigma")], 1e4, most=100) == "draws"
 

@@ -33,6 +33,8 @@ PIECES = 10
 """How often in a piece the time is looked at."""
 FAR = 3.0
 """Times what is left of the time, from which on a goal counts as out of reach."""
+SAVED = 0.25
+"""Share of the time that has to be left for that: a run uses up what little is left."""
 LARGE = 20_000
 """Rows from which on a grid of cuts is proposed."""
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
@@ -122,7 +124,8 @@ def sample_until(
     them were last looked at.
 
     How long it will take is estimated from ESS in proportion to the draws, and R-hat**2 - 1 in
-    inverse proportion. A run whose estimate is more than three times what is left ends early.
+    inverse proportion. A run whose estimate is more than three times what is left ends early, if
+    that saves a quarter of the time or more.
 
     References
     ----------
@@ -193,6 +196,7 @@ class _Watch(Checkpoint):
     def __init__(self, path: Path | None, until: float):
         self.path, self.until, self.is_over = path, until, False
         self.start, self.warned = time(), False
+        self.looks: list[tuple[float, int]] = []
 
     def of_run(self, every, total, merged=lambda new: new):
         """Itself, for a run of so many iterations."""
@@ -201,11 +205,20 @@ class _Watch(Checkpoint):
 
     def write_traces(self, traces, tune, settings):
         """Write the draws so far, and stop if the time is over."""
+        self.looks.append((monotonic(), max(len(trace) for trace in traces)))
         if self.path is not None:
             super().write_traces(traces, tune, settings)
         if monotonic() > self.until:
             self.is_over = True
             raise KeyboardInterrupt
+
+    @property
+    def seconds_an_iteration(self) -> float:
+        """Between looks, without what is compiled before the first; NaN of fewer than two."""
+        if len(self.looks) < 2:
+            return math.nan
+        (begun, first), (ended, last) = self.looks[0], self.looks[-1]
+        return (ended - begun) / (last - first) if last > first else math.nan
 
     def write(self, idata):
         """Write the file, if there is one."""
@@ -313,7 +326,8 @@ class _Run:
         if enough and (beyond > self.left or self._draws_needed(found) > most):
             return "reached"
         hopeless = [one for one in found if self._is_hopeless(one, n_drawn, most)]
-        return "cannot" if looks > 1 and hopeless else ""
+        saves = self.left > SAVED * (self.until - self.begun)
+        return "cannot" if looks > 1 and hopeless and saves else ""
 
     def _draws_needed(self, found: list[Reached]) -> float:
         return max(one.needs(self.goal) for one in found)
@@ -362,10 +376,11 @@ class _Run:
         gained = draws_in(new) - before
         if idata is not None and before and new["posterior"].sizes["chain"] < chains:
             return None  # a chain failed, which was reported
-        if gained and before:  # without tuning
-            self.seconds_a_draw = (monotonic() - begun) / gained
-        elif gained:
-            self.seconds_a_draw = (monotonic() - begun) / (gained + first["tune"])
+        if gained:
+            iterations = gained if before else gained + first["tune"]
+            rough = (monotonic() - begun) / iterations
+            rate = watch.seconds_an_iteration
+            self.seconds_a_draw = rough if math.isnan(rate) else rate
         return _Piece(new, gained == n, watch.is_over)
 
     # --------------------------------------------------------------------------------- What is said
