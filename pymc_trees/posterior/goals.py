@@ -106,9 +106,7 @@ def variables_of(model: pm.Model, of: Sequence[str] | None) -> list[str]:
     )
 
 
-def reached(
-    idata: xr.DataTree, model: pm.Model, names: Sequence[str], *, cut: int = 0
-) -> list[Reached]:
+def reached(idata: xr.DataTree, model: pm.Model, names: Sequence[str]) -> list[Reached]:
     """What each variable has reached.
 
     Parameters
@@ -118,10 +116,8 @@ def reached(
     model : pymc.Model
     names : sequence of str
         As from `variables_of`.
-    cut : int, default 0
-        First draws of each chain that are left out.
     """
-    posterior = idata["posterior"].to_dataset().isel(draw=slice(cut, None))
+    posterior = idata["posterior"].to_dataset()
     scalars = scalars_of(posterior, model)
     found = []
     for name in names:

@@ -124,12 +124,12 @@ class PoolCheck:
     def _what_changed(self) -> str:
         level = LEVEL / (1 + len(self.trends))
         found = [
-            f"{name} by {one.size:+.1f} sd"
+            f"{name} {one.size:+.1f} sd"
             for name, one in self.trends.items()
             if one.matters(TREND, level)
         ]
         if self.spread.matters(SPREAD, level):
-            found.append(f"the pooled sd of f by {self.spread.size:+.0%}")
+            found.append(f"the pooled sd of f {self.spread.size:+.0%}")
         return " and ".join(found)
 
     @property
@@ -142,7 +142,7 @@ WORDS = {
     "pool": "the pool can be used, single chains cannot (a chain's own interval is {width} as "
     "wide; of 95% intervals expect {one} to cover for one chain, {all} for {chains} together)",
     "warm-up": "the chains have not reached the posterior: from the first half of the draws to the "
-    "second {what} changed",
+    "second there are changes, {what}",
     "apart": "chains do not agree on {what}: they are too short, or fit the data differently well",
     "few": "{chains} chains are too few for how far they are apart (a chain's own interval is "
     "{width} as wide; of 95% intervals of the pool expect {all} to cover)",

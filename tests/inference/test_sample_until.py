@@ -171,8 +171,8 @@ def test_names():
     double, too = values_at(idata.posterior.to_dataset(), model, "double")
     assert is_function and too and not values_at(idata.posterior.to_dataset(), model, "sigma")[1]
     np.testing.assert_allclose(double, 2 * mu, atol=1e-9)
-    found = reached(idata, model, ["mu", "sigma"], cut=1)
-    assert [one.draws for one in found] == [4, 4] and found[1].pool is None
+    found = reached(idata, model, ["mu", "sigma"])
+    assert [one.draws for one in found] == [5, 5] and found[1].pool is None
     with pytest.raises(ValueError, match="not among the draws"):
         values_at(idata.posterior.to_dataset().drop_vars("double"), model, "double")
 
