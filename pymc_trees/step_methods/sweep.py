@@ -31,6 +31,7 @@ from pymc_trees.step_methods.kernels.likelihood_parameters import (
     EVALUATIONS,
     LikelihoodParameters,
     Widths,
+    without_repeats,
 )
 from pymc_trees.step_methods.kernels.local_moves import LocalMoves
 from pymc_trees.step_methods.ridge_moves import RIDGE_SHIFT, RidgeMoves
@@ -123,6 +124,7 @@ class SweepStep(BlockedStep):
         self.tune = True
         self.kernels, self.in_rounds = kernels, in_rounds
         parameters = [LikelihoodParameters(plain, one) for one in self.forests if in_rounds]
+        without_repeats(parameters)
         self.parameters = {one.forest.name: one for one in parameters if one.conditionals}
         of_ridges = []
         for k, (rv, forest) in enumerate(zip(forests, self.forests, strict=True)):

@@ -42,7 +42,9 @@ def combined(expressions: list[Variable], inner: Variable) -> tuple[list[Variabl
     outputs = pt.tensor("outputs", dtype="float64", shape=(inner.type.shape[0], 1))
     for node in toposort(expressions):
         for var in node.outputs:
-            if var.ndim != 1 or var not in dependent or not _is_combination(var, inner, dependent):
+            if var not in dependent or getattr(var, "ndim", 0) != 1:  # a generator has none
+                continue
+            if not _is_combination(var, inner, dependent):
                 continue
             reduced = clone_replace(expressions, {var: outputs[:, 0]}, rebuild_strict=False)
             if any(v is inner for v in ancestors(reduced)):

@@ -16,6 +16,7 @@ from pymc_trees.targets.likelihoods.contract import (
     with_others,
 )
 from pymc_trees.targets.likelihoods.expressions import read_affine
+from pymc_trees.targets.likelihoods.mixtures import Share
 from pymc_trees.targets.likelihoods.observed import Part
 from pymc_trees.targets.settings import PointFunction, Settings
 
@@ -108,6 +109,10 @@ class LatentTarget:
             others = [*term.others, *([] if term.constant is None else [term.constant])]
             if term.others and self.augmentation not in PARTS:
                 raise NotRecognisedError(f"{term.distribution} of such a component")
+        self.is_of_weights = isinstance(self.likelihood, Share) or (
+            isinstance(term, Part) and term.constant is not None
+        )
+        """Whether the forest is in the weights of a mixture, or a hurdle."""
         self._is_component = len(others) == 2
         if self._is_component:
             self.augmentation = PARTS[self.augmentation]

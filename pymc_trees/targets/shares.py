@@ -69,7 +69,7 @@ class ShareTarget(LatentTarget):
             likelihood,
             likelihood.augmentation,
         )
-        self._is_component = False
+        self._is_component, self.is_of_weights = False, True
         affine = read_affine(eta, outputs)
         self._n_others, self._n_affine, self._n_parameters = 0, len(affine), 2
         wanted = [pt.zeros(n), *affine, *ends, *leaves.wanted]

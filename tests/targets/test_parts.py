@@ -270,7 +270,6 @@ def test_one_forest_in_both(form, link):
     "likelihood",
     [
         lambda f: poisson(logit(f[0] + f[1]), f[1]),
-        lambda f: poisson(logit(f[0]), 0.1),
         lambda f: poisson(1 - exp(-exp(f[0])), f[1]),
         lambda f: other_amounts(logit(f[0]), f[1]),
         lambda f: inflated_poisson(logit(f[0]), f[1]),
@@ -281,3 +280,9 @@ def test_other_forests_of_two_outputs(likelihood):
     with pm.Model() as model:
         likelihood(bart("f", shape=(2, N), separate_trees=False))
     assert type(read_target(model, model["f_forest"])) is RowwiseTarget
+
+
+def test_one_output_of_two_is_one_combination():
+    with pm.Model() as model:
+        poisson(logit(bart("f", shape=(2, N), separate_trees=False)[0]), 0.1)
+    assert type(read_target(model, model["f_forest"])) is LatentTarget

@@ -110,3 +110,16 @@ def test_steps():
         point, [stats] = step.step(point)
     expected = model.compile_logp(vars=model.potentials)(point)
     assert abs(stats["log_likelihood"] - expected) < 1e-6
+
+
+def test_parameters_are_drawn_beside_the_component():
+    y = np.where(SEEN, TIMES, 0.0)
+    with pm.Model():
+        f = pmt.BART("f", X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5))
+        g = pmt.BART("g", X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5))
+        psi, alpha = invlogit(f), pm.HalfNormal("alpha")
+        pm.HurdleGamma("y", psi, alpha=alpha, beta=alpha / exp(g), observed=y)
+        step = pmt.Hybrid()
+        alone = pmt.Hybrid([f])  # nothing else in this step draws alpha
+    assert list(step.parameters) == ["g_forest"]
+    assert list(alone.parameters) == ["f_forest"]

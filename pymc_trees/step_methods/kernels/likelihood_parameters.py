@@ -13,6 +13,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
+from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.forest_state import ForestData
 from pymc_trees.targets.parameters import Conditional, read_nuisances
 from pymc_trees.targets.soft_forest_state import SoftForestData
@@ -78,6 +79,22 @@ class LikelihoodParameters:
                 adapted[one.name] = of_entries, n_tuned + 1
             point[one.name] = value
         return adapted, point, evaluations
+
+
+def without_repeats(several: list[LikelihoodParameters]) -> None:
+    """Leave out what a forest in the weights of a mixture draws, if the one in a component does.
+
+    Given which component each row belongs to, the weights say nothing of a component's parameters.
+    """
+    others = [one for one in several if not _is_of_weights(one.forest.target)]
+    drawn = {conditional.name for one in others for conditional in one.conditionals}
+    for one in several:
+        if _is_of_weights(one.forest.target):
+            one.conditionals = [c for c in one.conditionals if c.name not in drawn]
+
+
+def _is_of_weights(target) -> bool:
+    return isinstance(target, LatentTarget) and target.is_of_weights
 
 
 def _draw_one(rng, log_density, value, j, width):
