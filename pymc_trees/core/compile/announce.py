@@ -166,6 +166,8 @@ def in_words(kind) -> str:
     name = kind.instance_class.__name__
     if name == "MixedDesign":
         return "levels or missing cells"
+    if name == "ReferencedDesign":
+        return "random columns"
     if name == "Design":
         [columns] = [one for one, field in zip(kind.types, kind.fields) if field == "columns"]
         return "columns on a grid" if isinstance(columns.dtype, types.Integer) else "numbers"
