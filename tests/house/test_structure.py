@@ -26,6 +26,7 @@ POSITIONS = {
     ),
     "targets/graph.py": "Ops between a forest's function and one of several outputs",
     "targets/latent_normals.py": "Ops between entries of normal rows and their limits",
+    "targets/log_sums.py": "Ops between a forest's function and logarithms of sums",
     "targets/noise.py": "Ops between a variable and the sd of rows",
     "targets/separate.py": "Ops between a forest's function and one of two outputs",
     "targets/rows.py": "Ops between a forest's function and a log-probability",
