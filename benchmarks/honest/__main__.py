@@ -78,11 +78,13 @@ def report(results: pd.DataFrame) -> None:
         "| cell | package | s a chain | coverage: pool, one chain | width: pool, one | RMSE: pool, "
         "one | ESS of f (least) | R-hat (worst) |\n|---|---|---|---|---|---|---|---|"
     )
+    order = {name: k for k, name in enumerate([*SECONDS, *TREES])}
+    results = results.sort_values(["cell", "package"], key=lambda names: names.map(order))
     for one in results.itertuples():
         if one.rmse == one.rmse:
             print(
-                f"| {one.cell} | {one.package} | {one.taken:.0f} | **{one.coverage:.3f}**, "
-                f"{one.coverage_one:.3f} | {one.width:.2f}, {one.width_one:.2f} | {one.rmse:.3f}, "
+                f"| {one.cell} | {one.package} | {one.taken:.0f} | {one.coverage:.2f}, "
+                f"{one.coverage_one:.2f} | {one.width:.2f}, {one.width_one:.2f} | {one.rmse:.3f}, "
                 f"{one.rmse_one:.3f} | {one.ess:.0f} ({one.ess_least:.0f}) | {one.rhat:.2f} "
                 f"({one.rhat_worst:.2f}) |"
             )
