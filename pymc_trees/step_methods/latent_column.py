@@ -68,6 +68,7 @@ class LatentColumn(BlockedStep):
     Notes
     -----
     ``accept_column`` in ``sample_stats`` is the share of accepted rows, 1 where draws are exact.
+    Where it is small, start the column near its measurements (``initval``) and give finer ``cuts``.
     Columns and trees are drawn in turn. Where a column is known only through the function itself
     they hold each other: compare chains, of predictions rather than of the column.
 
