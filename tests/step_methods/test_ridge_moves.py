@@ -253,7 +253,7 @@ def test_a_decoded_forest_has_the_same_prior_to_the_bit(soft_trees):
         point, _ = step.step(point)
         [forest], [state] = step.forests, step.states
         settings, _ = forest.target.at(point)
-        decoded = forest.load(None, point[forest.value_name], settings)
+        decoded = forest.load(None, point[forest.value_name], settings, point)
         evolved, again = (
             Lift.of(one.trees, settings, "normal", 0) for one in (state.forest, decoded)
         )

@@ -73,7 +73,6 @@ class LocalMoves(Kernel):
         self.moves = weighted._replace(per_visit=per_visit)
         self.names = [move_name(move) for move in weighted.moves]
         self.n_sweeps, self.adaptive = n_sweeps, adaptive
-        self._adapted: tuple[AcceptanceRates, WeightedMoves] | None = None
 
     def check(self, forest):
         """Refuse moves that take rows and reference rows (`core.columns.reference`) as one."""
@@ -95,10 +94,8 @@ class LocalMoves(Kernel):
         """Moves with their weights, adapted or not."""
         if state is None or state.rates is None:
             return self.moves
-        if self._adapted is None or self._adapted[0] is not state.rates:  # the same after tuning
-            weights = adapted_weights(state.rates, self.names, self.moves.weights)
-            self._adapted = state.rates, self.moves._replace(weights=weights)
-        return self._adapted[1]
+        weights = adapted_weights(state.rates, self.names, self.moves.weights)
+        return self.moves._replace(weights=weights)
 
     def compilation(self, rng, data):
         """Compile the sweeps that a forest needs first, with their moves."""
