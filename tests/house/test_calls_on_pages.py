@@ -185,6 +185,10 @@ FORMULAS = ["bart(...)", "z:bart(x)", "pm.Normal.dist(0, 1)", "to_pandas()"]
 NOT_RUN = {
     **dict.fromkeys(FORMULAS, "a piece of a formula: tests/formula"),
     'Forest("mu_forest", ...)': "quoted from a message",
+    **dict.fromkeys(
+        ['z = pm.Normal("z", 0, 1, shape=n)', "pmt.with_columns(X, z=z)"],
+        "run together: tests/distributions/test_with_columns.py",
+    ),
     "sate(contrast=(low, high))": "of a fitted causal forest: causal/test_causal_forest.py",
 }
 

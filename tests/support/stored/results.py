@@ -25,7 +25,7 @@ TABLES = {
     "shares": ("benchmarks.scale.shares", "shares"),
     "two_modes": ("benchmarks.mixing.two_modes", "two_modes"),
     "class_smoothing": ("benchmarks.class_smoothing", "class_smoothing"),
-    "honest": ("benchmarks.honest", "honest"),
+    "honest": ("benchmarks.honest.bars", "honest"),
     "honest_defaults": ("benchmarks.honest.defaults", "defaults"),
     "dcc_tree": ("benchmarks.papers.dcc_tree", "paper_dcc_tree"),
 }

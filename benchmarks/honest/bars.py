@@ -1,7 +1,7 @@
 """Coverage of f by one chain and by four, beside peers, in equal wall time a chain.
 
-    python -m benchmarks.honest --out benchmarks/results/honest.jsonl
-    python -m benchmarks.honest --report
+    python -m benchmarks.honest.bars --out benchmarks/results/honest.jsonl
+    python -m benchmarks.honest.bars --report
 
 Every fit is a process of one core, in the way of `benchmarks.peers`: pilots estimate the speed,
 then as many iterations run as fit into the seconds of a chain, the first half warm-up. Each package
