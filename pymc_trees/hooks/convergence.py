@@ -26,6 +26,7 @@ from pymc.stats.convergence import SamplerWarning, WarningType, log_warnings
 from pytensor.graph.basic import Variable
 from scipy.optimize import minimize_scalar
 
+from pymc_trees.distributions.capacity import LARGE_TABLE
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
@@ -245,6 +246,12 @@ SHARP_LIKELIHOOD = (
     "likelihood is right, more trees or a longer run help little: "
     "pymc_trees.plot_convergence shows at which rows the chains agree."
 )
+MANY_ROWS = (
+    "On a table of this size that is usual: a split is held by all the rows that it separates. "
+    "Sample four chains or more and use them together; pymc_trees.diagnose says whether that is "
+    "enough. More trees, and deeper ones (m=200, beta=1), move more. A fixed sigma that is too "
+    "small holds trees as well: make it a variable."
+)
 JOINT_PROPOSALS = (
     "Leaf values cannot be integrated out of this likelihood, so all values of a leaf are proposed "
     "together. Declare a BART with a NormalLeaf for each output; if rows vary more than the "
@@ -257,7 +264,7 @@ def likely_reason(model: pm.Model, rv: Variable) -> str:
     """Why trees hardly move, and what to do."""
     target, layout = read_target(model, rv), rv.owner.op.layout
     if not target.needs_surrogate or getattr(target, "has_coefficients", False):
-        return SHARP_LIKELIHOOD
+        return MANY_ROWS if layout.n_rows >= LARGE_TABLE else SHARP_LIKELIHOOD
     if layout.n_values > 1:
         return JOINT_PROPOSALS
     try:

@@ -94,7 +94,7 @@ LIKELIHOODS = {
     "zero_inflated": (
         lambda f, n: pm.ZeroInflatedPoisson("y", 0.7, pm.math.exp(f), observed=COUNTS[:n]),
         log_zero_inflated,
-        "RowwiseTarget",
+        "KernelTarget",
     ),
     "cohort": (
         cohort,
@@ -316,6 +316,8 @@ CASES = [
     ("two_paths", "gamma", "all_moves", 1),
     ("two_lines", "poisson", "cgm", 2),
 ]
+SLOW = {("combined", "cohort", "cgm"): 3}
+"""Times as many draws: with 40,000 the standard error of a pair is .02, for a bound of .03."""
 
 
 @pytest.mark.full
@@ -327,6 +329,7 @@ def test_steps_leave_the_listed_posterior_invariant(leaf, likelihood, step, m):
     wanted = "RowwiseTarget" if leaf in APART else LIKELIHOODS[likelihood][2]
     assert type(target).__name__ == wanted
     make, draws = STEPS[step]
+    draws *= SLOW.get((leaf, likelihood, step), 1)
     step = make(model)
     point = model.initial_point()
     for _ in range(300):

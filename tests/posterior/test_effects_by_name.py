@@ -123,8 +123,8 @@ ASK = {
     "plot_convergence": ({"backend": "none"}, of_picture),
 }
 """What is asked with, and how the answer for the effect follows from that for tau."""
-OTHERS = {"plot_predictive_densities", "forecast"}
-"""Those with a ``var_name`` that is an observed variable."""
+OTHERS = {"plot_predictive_densities", "forecast", "diagnose"}
+"""Those with a ``var_name`` that is an observed variable, or at training rows alone."""
 CLOSED = {
     "shap_values",
     "shap_interactions",

@@ -267,7 +267,7 @@ def kept(tmp_path_factory):
     """A copy of the package with these files, and the folder with its compiled code."""
     place = tmp_path_factory.mktemp("place")
     package = Path(pymc_trees.__file__).parent
-    for name in ("__init__.py", "_version.py", "core"):
+    for name in ("__init__.py", "_version.py", "unread_tables.py", "core"):
         source, target = package / name, place / "pymc_trees" / name
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))

@@ -11,6 +11,7 @@ from support import twin
 from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
+from pymc_trees.distributions.capacity import LARGE_TABLE
 from pymc_trees.hooks import convergence as still_trees
 from pymc_trees.hooks.convergence import (
     MIN_CHANGES_PER_VISIT,
@@ -169,6 +170,16 @@ def test_a_leaf_prior_of_another_scale(likelihood, best, sds):
     with pm.Model() as model:
         likelihood(pmt.NormalLeaf(mean, sd))
     assert "far from" not in likely_reason(model, model["mu_forest"])
+
+
+def test_a_large_table_is_no_sharp_likelihood():
+    """With a free sigma there is nothing to loosen."""
+    X = np.random.default_rng(5).uniform(size=(LARGE_TABLE, 2))
+    for n, words in ((LARGE_TABLE, "chains or more"), (100, "so sharp")):
+        with pm.Model() as model:
+            f = pmt.BART("f", X[:n], X[:n, 0], m=5)
+            pm.Normal("y", f, pm.HalfNormal("sigma", 1), observed=X[:n, 0])
+        assert words in likely_reason(model, model["f_forest"])
 
 
 def proposed(text):

@@ -79,7 +79,7 @@ def with_columns(X, *, cuts=None, **columns):
     >>> X, measured = rng.random((50, 2)), rng.normal(size=50)
     >>> with pm.Model() as model:
     ...     z = pm.Normal("z", 0, 1, shape=50)
-    ...     pm.Normal("w", z, 0.3, observed=measured)
+    ...     w = pm.Normal("w", z, 0.3, observed=measured)
     ...     f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=pmt.NormalLeaf(0, 0.5), m=5)
     ...     y = pm.Normal("y", f, 0.5, observed=measured > 0)
     >>> [v.name for v in model.free_RVs]

@@ -225,7 +225,7 @@ RENAMED = {
     "grid": "col_wrap=, the number of panels in a row",
     "sharey": 'figure_kwargs={"sharey": ...}',
     "figsize": 'figure_kwargs={"figsize": ...}',
-    "ax": "leave it out: pictures are ArviZ-plots' collections, with figures of their own",
+    "ax": "leave it out: plots are ArviZ-plots' collections, with figures of their own",
     "color_mean": "leave it out: what is drawn is in the collection's viz, to be changed there",
     "plot_kwargs": "leave it out: what is drawn is in the collection's viz, to be changed there",
     "labels": "leave it out: columns have the names of the training frame",
