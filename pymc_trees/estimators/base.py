@@ -209,12 +209,13 @@ class BARTEstimator(BaseEstimator):
         table = read(X, self.split_rules)
         self._training = (table, {name: row for name, row in rows.items() if row is not None})
         model = self._declare(*self._training_rows())
-        left_out = self._left_out(model)
+        lengths, until = self._lengths(model), self._until()
+        most = lengths.draws if until is None else until.get("max_draws", MOST_DRAWS)
+        left_out = self._left_out(model, max(lengths.draws, most) * lengths.chains)
         recorded = [v.name for v in model.unobserved_RVs if v.name not in left_out]
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
         quiet.setLevel(level if self.progressbar and can_draw() else logging.ERROR)
-        until, lengths = self._until(), self._lengths(model)
         if lengths.draws < MOST and None in (self.draws, self.tune) and until is None:
             _log.info(
                 f"{type(self).__name__}: {lengths.chains} chains of {lengths.draws} draws after "
@@ -272,16 +273,11 @@ class BARTEstimator(BaseEstimator):
             )
         return dict(self.until)
 
-    def _left_out(self, model: pm.Model) -> set[str]:
-        """Deterministics that are computed from the other draws when needed."""
+    def _left_out(self, model: pm.Model, draws: int) -> set[str]:
+        """Deterministics that are computed from the other draws when needed, of so many at most."""
         layouts = [tree.rv.owner.op.layout for tree in tree_variables(model)]
         values = sum(layout.n_rows * layout.n_outputs for layout in layouts)
-        lengths = self._lengths(model)
-        draws = lengths.draws
-        if self.until is not None:
-            draws = max(draws, (self._until() or {}).get("max_draws", MOST_DRAWS))
-        values *= draws * lengths.chains
-        if np.dtype(np.float64).itemsize * values <= MOST_RECORDED:
+        if np.dtype(np.float64).itemsize * values * draws <= MOST_RECORDED:
             return set(self._not_recorded)
         of_rows = [v.name for v in model.deterministics if evaluations([v])]
         return {*self._not_recorded, *of_rows}
