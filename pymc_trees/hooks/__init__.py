@@ -3,12 +3,11 @@
 `wrap` (how a function is wrapped), `register` (the step methods, and NUTS for the noise),
 `convergence` (PyMC's warnings, computed from function values; trees that hardly move; names of
 statistics), `sums` (forests beside other terms, judged together), `groups` (new groups, indices in
-range), `runs` (deferred interrupts, threads, chains that run elsewhere), `states` (stored, so that
-chains can be resumed; draws of runs that fail), `refusals` (functions and backends that do not
-support trees, initial values, missing draws), `latent_starts` (initial values within limits),
-`lengths` (how long chains need be), `data` (new rows, new inputs, tables in files), `display` (a
-forest in the printed model).
-Importing this package installs all wrappers.
+range), `runs` (deferred interrupts, threads, chains that run elsewhere, how long they need be,
+where they start), `states` (stored, so that chains can be resumed; draws of runs that fail),
+`refusals` (functions and backends that do not support trees, initial values, missing draws), `data`
+(new rows, new inputs, tables in files), `display` (a forest in the printed model). Importing this
+package installs all wrappers.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -19,8 +18,6 @@ from pymc_trees.hooks import (
     data,
     display,
     groups,
-    latent_starts,
-    lengths,
     refusals,
     register,
     runs,
@@ -33,7 +30,7 @@ for install in (
     register.register_steps,
     convergence.check_function_values,
     convergence.watch_trees,
-    lengths.say_lengths,
+    runs.say_lengths,
     states.keep_draws,
     runs.report_in_pipes,
     runs.delegate_chains,
@@ -43,7 +40,7 @@ for install in (
     refusals.reject_unsupported,
     refusals.refuse_backends,
     refusals.check_initial_values,
-    latent_starts.start_within_limits,
+    runs.start_within_limits,
     data.explain_shapes,
     data.warn_of_fixed_shapes,
     explain_data,

@@ -1,6 +1,8 @@
-"""How runs proceed: interrupts between steps, threads on idle cores, chains that run elsewhere."""
+"""How runs proceed: interrupts, threads, chains that run elsewhere, where they start, lengths."""
 
 import copyreg
+import functools
+import logging
 import time
 import traceback
 from contextlib import closing
@@ -8,6 +10,8 @@ from contextvars import ContextVar
 from multiprocessing.connection import wait
 
 import pymc as pm
+import pymc.initial_point
+import pymc.model.core
 import pymc.sampling.forward
 import pymc.sampling.mcmc
 from pymc.sampling.parallel import ProcessAdapter
@@ -21,11 +25,14 @@ from pymc_trees.distributions.tree_variable import (
     is_tree_variable,
     tree_variables,
 )
+from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
+from pymc_trees.inference.chains.lengths import MOST, lengths
 from pymc_trees.inference.chains.run import RUNNER
 from pymc_trees.processes import shares_cores
 from pymc_trees.progress import Lines, can_draw
 from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.targets.latent_normals import latent_entries
 
 # ------------------------- `pymc.sample` of a model with trees, interrupted only between iterations
 #
@@ -265,3 +272,58 @@ def _reporting(original, *args, **kwargs):
 
         kwargs = kwargs | {"callback": callback, "progressbar": False}
     return original(*args, **kwargs)
+
+
+# -------------- A line on how long chains need be, where those of a large table would be far longer
+
+
+_log = logging.getLogger("pymc.trees")
+
+LONGER = 2
+"""Times as long as is usually enough, from which on it is said."""
+
+
+def say_lengths() -> None:
+    """Wrap `pymc.sample`."""
+    wrap(SAMPLE, "sample", _sample)
+
+
+def _sample(original, *args, **kwargs):
+    given = arguments(original, args, kwargs)
+    model = pm.modelcontext(given.get("model"))
+    if tree_variables(model) and given.get("step") is None and not given.get("quiet"):
+        enough = lengths(model)
+        asked = given.get("draws", MOST) + given.get("tune", MOST)
+        if enough.draws < MOST and asked > LONGER * (enough.draws + enough.tune):
+            _log.info(
+                f"A draw of {enough.rows:,} rows and {enough.trees} trees is five sweeps: "
+                f"pm.sample(draws={enough.draws}, tune={enough.tune}, chains={enough.chains}) is "
+                "long enough for most tables of this size, all chains taken together."
+            )
+    return original(*args, **kwargs)
+
+
+# ---------------------------------- Initial values of latent normal entries lie within their limits
+
+
+def start_within_limits() -> None:
+    """Wrap what makes initial points: PyMC starts a normal at its mean, beyond limits or not."""
+    wrap([pymc.model.core, pymc.initial_point], "make_initial_point_fn", _within)
+
+
+def _within(original, *, model: pm.Model, return_transformed=True, **kwargs):
+    function = original(model=model, return_transformed=return_transformed, **kwargs)
+    if not (return_transformed and tree_variables(model)):
+        return function
+    entries = latent_entries(without_dims(model))
+    if not entries:
+        return function
+
+    @functools.wraps(function)
+    def started(*args, **given):
+        point = function(*args, **given)
+        for one in entries:
+            point[one.value_name] = one.inside(point)
+        return point
+
+    return started

@@ -7,6 +7,7 @@ kernels in their order, pack the value. Nothing else changes between two steps.
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import partial
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
@@ -36,11 +37,9 @@ from pymc_trees.step_methods.kernels.likelihood_parameters import (
 from pymc_trees.step_methods.kernels.local_moves import LocalMoves
 from pymc_trees.step_methods.ridge_moves import RIDGE_SHIFT, RidgeMoves
 from pymc_trees.step_methods.variables import HARD, Kind, forests_of
-from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.forest_state import ForestState
 from pymc_trees.targets.lift import Lift
 from pymc_trees.targets.soft_forest_state import SoftForestState
-from pymc_trees.targets.strata import StrataTarget
 
 OPTIONS = """\
 model : pymc.Model, optional
@@ -128,9 +127,8 @@ class SweepStep(BlockedStep):
         self.parameters = {one.forest.name: one for one in parameters if one.conditionals}
         of_ridges = []
         for k, (rv, forest) in enumerate(zip(forests, self.forests, strict=True)):
-            free = forest.target.free_level if isinstance(forest.target, StrataTarget) else None
             others = [plain[other.name] for other in forests[:k]]
-            of_ridges.append(RidgeMoves(plain, plain[rv.name], others, free))
+            of_ridges.append(RidgeMoves(plain, plain[rv.name], others, forest.target.free_level))
         self.ridges = {one.name: one for one in of_ridges if one.directions}
         self._compiled: set[str] = set()
         self.adapted = {}
@@ -156,8 +154,8 @@ class SweepStep(BlockedStep):
         for kernel in self.kernels:
             shapes |= kernel.statistics(forest)
         shapes |= dict.fromkeys((CHANGES_PER_VISIT, *forest.statistics, "log_likelihood"), ())
-        if isinstance(forest.target, LatentTarget):
-            shapes["latent_precision"] = ()
+        if forest.target.statistic is not None:
+            shapes[forest.target.statistic] = ()
         numbers: dict[str, tuple] = {k: (np.float64, list(shape)) for k, shape in shapes.items()}
         numbers |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
         numbers["variable_inclusion"] = (np.int64, [forest.n_columns])
@@ -216,9 +214,7 @@ class SweepStep(BlockedStep):
             )
             if forest.name in self.ridges:
                 level = self.ridges[forest.name].level(point)
-                if isinstance(forest.target, StrataTarget):
-                    level += forest.target.level(leaf)
-                data = data._replace(level=level)
+                data = data._replace(level=level + forest.target.level(leaf))
             self._compile(data)
             states[first], report = first.update(rng, states[first], data)
             reports.append(report)
@@ -236,17 +232,17 @@ class SweepStep(BlockedStep):
         stats: dict[str, Any] = {}
         for report in (_mean_of(reports[: len(rounds)]), *reports[len(rounds) :]):
             stats |= report
-        if isinstance(forest.target, StrataTarget):
-            of_all = forest.target.log_likelihood(numbers, forest.add_up(current.trees))
-        else:
+        add_up = partial(forest.add_up, current.trees)
+        of_all = forest.target.log_likelihood(problem.leaf, numbers, add_up)
+        if of_all is None:
             of_all = forest.call(log_likelihood_of, problem.leaf, current.trees)
         stats["log_likelihood"] = of_all + forest.target.log_scale(numbers)
         if forest.name in self.ridges:
             point, stats[RIDGE_SHIFT] = self._along_ridges(rng, forest, current, settings, point)
         current = forest.store(current, settings, n_threads)
         stats |= forest.summary(current) | {CHANGES_PER_VISIT: changes}
-        if isinstance(forest.target, LatentTarget):
-            stats["latent_precision"] = float(leaf.w.mean())
+        if forest.target.statistic is not None:
+            stats[forest.target.statistic] = forest.target.value_of_statistic(leaf)
         if forest.name in self.parameters:
             stats[EVALUATIONS] = evaluations
         point = point | {forest.value_name: current.value}

@@ -1,9 +1,12 @@
 """Targets of a forest whose leaf values integrate out: of itself, or given latent variables."""
 
+from typing import Any
+
 import numpy as np
 
 from pymc_trees.core.leaves.latent.mixtures import PARTS
 from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
+from pymc_trees.targets.contract import Target
 from pymc_trees.targets.graph import ForestGraph
 from pymc_trees.targets.leaf_rows import leaf_rows
 from pymc_trees.targets.likelihoods.contract import (
@@ -21,7 +24,7 @@ from pymc_trees.targets.likelihoods.observed import Part
 from pymc_trees.targets.settings import PointFunction, Settings
 
 
-class ConjugateTarget:
+class ConjugateTarget(Target):
     """Prior settings and likelihood of one forest, as functions of the other variables.
 
     Parameters
@@ -36,8 +39,6 @@ class ConjugateTarget:
     """
 
     kind = "conjugate"
-    needs_surrogate = False
-    is_joint = False
 
     def __init__(self, graph: ForestGraph):
         self.layout = graph.layout
@@ -74,7 +75,7 @@ class ConjugateTarget:
 # ------------------------------- Target of a forest whose rows are Gaussian given latent variables
 
 
-class LatentTarget:
+class LatentTarget(Target):
     """Prior settings and likelihood of one forest, as functions of the other variables.
 
     Parameters
@@ -91,8 +92,7 @@ class LatentTarget:
     """
 
     kind = "latent"
-    needs_surrogate = False
-    is_joint = False
+    statistic = "latent_precision"
 
     def __init__(self, graph: ForestGraph):
         self.layout = graph.layout
@@ -148,6 +148,10 @@ class LatentTarget:
             return numbers, slope, offset, of_leaves, c
         a, b = (_each(v, n) for v in others)
         return with_others(numbers, a, b + constant), slope, offset, of_leaves, 0.0
+
+    def value_of_statistic(self, leaf: Any) -> float:
+        """Mean precision of the rows given latent variables."""
+        return float(leaf.w.mean())
 
     def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray, rng=None):
         """Leaf model given latent variables, which are drawn, and the target of f given them."""

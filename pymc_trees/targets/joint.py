@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
-from pymc_trees.targets.contract import check_proposals
+from pymc_trees.targets.contract import Target, check_proposals
 from pymc_trees.targets.graph import ForestGraph, cut_free
 from pymc_trees.targets.native import (
     LazilyCompiled,
@@ -57,7 +57,7 @@ def evaluate(n, rows, outputs, table, data, result):
         return compile_source(source, {"function": function})
 
 
-class JointTarget:
+class JointTarget(Target):
     """Prior settings and likelihood of one forest, as functions of the other variables.
 
     Parameters

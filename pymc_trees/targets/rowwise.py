@@ -15,6 +15,7 @@ from pymc_trees.core.leaves.latent.mixtures import log_sum
 from pymc_trees.core.leaves.nonconjugate.coefficients import make_coefficient_rows
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
+from pymc_trees.targets.contract import Target
 from pymc_trees.targets.graph import ForestGraph
 from pymc_trees.targets.leaf_rows import leaf_rows
 from pymc_trees.targets.likelihoods.contract import (
@@ -30,7 +31,7 @@ from pymc_trees.targets.settings import PointFunction, Settings
 from pymc_trees.targets.terms import likelihood_terms, slope
 
 
-class RowwiseTarget:
+class RowwiseTarget(Target):
     """Prior settings and row-wise likelihood of one forest, as functions of the other variables.
 
     Parameters
@@ -52,7 +53,6 @@ class RowwiseTarget:
 
     kind = "rowwise"
     needs_surrogate = True
-    is_joint = False
 
     def __init__(self, graph: ForestGraph):
         self.name, self.layout = graph.rv.name, graph.layout

@@ -128,7 +128,6 @@ class StrataTarget(RowwiseTarget):
         self._numbers_at = PointFunction(graph.model, graph.rv, wanted, outputs, self._rows)
         self._compile(graph, read, sums_at_0)
         self.free_level = self._free_level(read, linear, weights)
-        """Data that say that a number may be added to f at all rows; None where it may not."""
 
     def _check(self, weights: list[Variable]) -> None:
         """Raise an error unless the weights are data, and none is negative."""
@@ -218,9 +217,9 @@ class StrataTarget(RowwiseTarget):
     def _sums_at(self, seen: StrataData, eta: np.ndarray) -> list[np.ndarray]:
         return self._sums(eta, *(seen.values[k] for k in self._places))
 
-    def log_likelihood(self, seen: StrataData, fit: np.ndarray) -> float:
+    def log_likelihood(self, leaf, seen: StrataData, trees) -> float:
         """Log-likelihood at the outputs of all trees, the latent variables integrated out."""
-        eta = self._eta(seen, fit)
+        eta = self._eta(seen, trees())
         total = seen.constant + float(seen.linear @ eta)
         for w, one in zip(seen.weights, self._sums_at(seen, eta), strict=True):
             total -= float(np.sum(w * np.log(one), where=w > 0))

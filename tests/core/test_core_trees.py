@@ -10,8 +10,7 @@ from support.tiers import tiers
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.row_set import list_rows
-from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.trees import count_forest, make_trees, preorder
+from pymc_trees.core.forest.trees import count_forest, join_leaves, make_trees, preorder, split_leaf
 from pymc_trees.core.moves.problem import make_workspace, rows_of
 
 

@@ -5,8 +5,7 @@ import pytest
 from support.chains import ALL_MOVES, make_setup, sweep_on
 from support.naive.laws import PROBLEMS
 
-from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.forest.undo import make_saved_tree, restore_tree, save_tree
+from pymc_trees.core.forest.trees import make_saved_tree, preorder, restore_tree, save_tree
 
 
 def state(setup):

@@ -13,10 +13,10 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.without_dims import without_dims
+from pymc_trees.step_methods.kernels.likelihood_parameters import read_nuisances
 from pymc_trees.step_methods.split_weights import _is_split_prior
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.noise import read_noise
-from pymc_trees.targets.parameters import read_nuisances
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

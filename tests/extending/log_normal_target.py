@@ -10,17 +10,16 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import LogNormalRV
 
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.targets.contract import Target
 from pymc_trees.targets.graph import ForestGraph, NotConjugateError, open_forest
 from pymc_trees.targets.likelihoods.expressions import Slope, slope_of
 from pymc_trees.targets.settings import Settings, compile_values, read_settings
 
 
-class LogNormalTarget:
+class LogNormalTarget(Target):
     """A NormalLeaf forest that is the ``mu`` of one pm.LogNormal."""
 
     kind = "log-normal"
-    needs_surrogate = False
-    is_joint = False
     n_stats = 2
 
     def __init__(self, graph: ForestGraph):

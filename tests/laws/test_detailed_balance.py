@@ -30,8 +30,7 @@ from pymc_trees.core.columns.design import (
     partition_rows,
 )
 from pymc_trees.core.columns.rules import log_column_probability
-from pymc_trees.core.forest.edit import reset_tree, split_leaf
-from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.forest.trees import make_trees, preorder, reset_tree, split_leaf
 from pymc_trees.core.leaves.contract import swap_residual
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem, count_nodes, ensure_rows, make_workspace

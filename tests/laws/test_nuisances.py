@@ -17,7 +17,7 @@ from support.naive.batches import batch_means, gap
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.targets.parameters import Conditional, read_nuisances
+from pymc_trees.step_methods.kernels.likelihood_parameters import Conditional, read_nuisances
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X = np.linspace(0, 1, 8)[:, None]

@@ -28,8 +28,7 @@ from pymc_trees.core.columns.cells import MAX_CUT as EVERY_CELL
 from pymc_trees.core.columns.row_set import RowSet, make_row_index, words_of
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
-from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.forest.trees import make_trees, preorder, split_leaf
 from pymc_trees.core.moves.restructure import leaf_blocks, weigh_columns
 from pymc_trees.core.moves.subtree import load_subtree
 from pymc_trees.core.moves.swap import exchange_rules

@@ -13,8 +13,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.forest.trees import make_trees, split_leaf
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.soft_forest.trees import make_soft_trees

@@ -18,8 +18,7 @@ import numpy as np
 from pymc_trees.core.columns.row_set import label_rows, own_rows, own_words
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import copy_numbers
-from pymc_trees.core.forest.edit import child_on, join_leaves, split_leaf
-from pymc_trees.core.forest.trees import is_nog
+from pymc_trees.core.forest.trees import child_on, is_nog, join_leaves, split_leaf
 from pymc_trees.core.leaves.contract import add_sets, log_marginal, log_marginals, merge_stats
 from pymc_trees.core.leaves.path import write_path, write_path_below
 from pymc_trees.core.moves.contract import (

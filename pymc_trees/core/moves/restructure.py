@@ -28,9 +28,7 @@ from pymc_trees.core.columns.design import varying
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import set_child
-from pymc_trees.core.forest.trees import NONE
-from pymc_trees.core.forest.undo import restore_links, save_links
+from pymc_trees.core.forest.trees import NONE, restore_links, save_links, set_child
 from pymc_trees.core.moves.contract import Needs, log_choice_ratio, register
 from pymc_trees.core.moves.problem import NodeCounts, rows_of
 from pymc_trees.core.moves.subtree import (

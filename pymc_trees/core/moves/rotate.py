@@ -39,7 +39,7 @@ from pymc_trees.core.columns.design import draw_cut
 from pymc_trees.core.columns.row_set import left_rows
 from pymc_trees.core.columns.steps import equivalent_cuts, is_equivalent, log_equivalent
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import (
+from pymc_trees.core.forest.trees import (
     child_on,
     join_leaves,
     leaves_on,

@@ -13,7 +13,7 @@ never have its parent's rule: one side would be empty.)
 from typing import NamedTuple
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import child_on
+from pymc_trees.core.forest.trees import child_on
 from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.problem import SPLIT, draw_node
 from pymc_trees.core.moves.subtree import (

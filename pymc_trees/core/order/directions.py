@@ -9,8 +9,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import make_trees, reserve_row_sets
-from pymc_trees.core.forest.undo import SavedTree, make_saved_tree
+from pymc_trees.core.forest.trees import SavedTree, make_saved_tree, make_trees, reserve_row_sets
 
 # -------------------------- Which leaf of a tree may not exceed which, if its function is monotone
 #

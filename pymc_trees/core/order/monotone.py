@@ -22,8 +22,7 @@ from pymc_trees.core.columns.row_set import has_row
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.lanes import copy_numbers, lowest_bit
-from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.forest.undo import restore_tree, save_tree
+from pymc_trees.core.forest.trees import preorder, restore_tree, save_tree
 from pymc_trees.core.leaves.contract import draw_leaves
 from pymc_trees.core.leaves.latent.augmentations import draw_truncated, log_between
 from pymc_trees.core.leaves.nonconjugate.joint import JointData

@@ -14,8 +14,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.forest.undo import restore_tree, save_tree
+from pymc_trees.core.forest.trees import preorder, restore_tree, save_tree
 from pymc_trees.core.leaves.nonconjugate.joint import (
     TreeFit,
     fit_tree,

@@ -11,7 +11,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.edit import reset_tree, split_leaf
+from pymc_trees.core.forest.trees import reset_tree, split_leaf
 
 
 @by_pointer

@@ -5,8 +5,7 @@ import numpy as np
 from pymc_trees.core.columns.design import float_design, partition_rows
 from pymc_trees.core.columns.rules import draw_rule
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import reset_tree, split_leaf
-from pymc_trees.core.forest.trees import make_stumps, make_trees, preorder
+from pymc_trees.core.forest.trees import make_stumps, make_trees, preorder, reset_tree, split_leaf
 from pymc_trees.core.leaves.contract import draw_values, n_stats, prior_at
 from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.order.contract import is_ordered

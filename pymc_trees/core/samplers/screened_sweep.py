@@ -25,7 +25,7 @@ import numpy as np
 
 from pymc_trees.core.columns.row_set import own_rows
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.undo import restore_tree, save_tree
+from pymc_trees.core.forest.trees import restore_tree, save_tree
 from pymc_trees.core.leaves.contract import add_outputs, add_set, subtract_outputs
 from pymc_trees.core.leaves.nonconjugate.gaussian import (
     expand_at_anchors,

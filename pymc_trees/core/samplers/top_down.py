@@ -12,8 +12,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.edit import reset_tree
-from pymc_trees.core.forest.trees import all_rows, count_forest, preorder
+from pymc_trees.core.forest.trees import all_rows, count_forest, preorder, reset_tree
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.order.directions import branches_of, copy_statistics, order_leaves

@@ -6,7 +6,7 @@ from pymc_trees.core.columns.design import partition_rows
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.rules import log_rule, rule_code
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import split_leaf
+from pymc_trees.core.forest.trees import split_leaf
 from pymc_trees.core.priors.contract import context_of, is_valid_time, log_column, node_summary
 
 

@@ -6,8 +6,7 @@ from pymc_trees.core.columns.design import partition_rows
 from pymc_trees.core.columns.mixed import column_of, n_codes
 from pymc_trees.core.columns.rules import log_rule, rule_code, rule_value
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.forest.trees import preorder, split_leaf
 from pymc_trees.core.leaves.contract import leaf_output
 from pymc_trees.core.priors.contract import (
     add_time_terms,

@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_trees.core.columns.cells import LEFT, MAX_CUT, SET
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.forest.edit import reset_tree
-from pymc_trees.core.forest.trees import Trees, make_trees
+from pymc_trees.core.forest.trees import Trees, make_trees, reset_tree
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.soft_forest.encode import soft_sizes

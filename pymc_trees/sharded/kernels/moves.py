@@ -12,8 +12,7 @@ import numpy as np
 
 from pymc_trees.core.columns.design import Design, draw_cut
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.trees import Trees, is_nog
+from pymc_trees.core.forest.trees import Trees, is_nog, join_leaves, split_leaf
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import FULL, choose_move, move_name

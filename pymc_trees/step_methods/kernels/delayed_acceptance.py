@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.forest.trees import reserve_row_sets
-from pymc_trees.core.forest.undo import make_saved_tree
+from pymc_trees.core.forest.trees import make_saved_tree, reserve_row_sets
 from pymc_trees.core.leaves.nonconjugate.coefficients import CoefficientRows
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
 from pymc_trees.core.leaves.nonconjugate.proposal import fit_groups

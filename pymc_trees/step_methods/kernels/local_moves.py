@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.forest.trees import reserve_row_sets
-from pymc_trees.core.forest.undo import make_saved_tree
+from pymc_trees.core.forest.trees import make_saved_tree, reserve_row_sets
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import (

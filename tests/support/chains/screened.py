@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.undo import make_saved_tree
+from pymc_trees.core.forest.trees import make_saved_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian import fit_screen, make_screen
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, store_log_rows
 from pymc_trees.core.samplers.screened_sweep import screened_sweep

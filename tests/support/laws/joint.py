@@ -14,7 +14,7 @@ import pytensor.tensor as pt
 from numba import njit
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.undo import make_saved_tree
+from pymc_trees.core.forest.trees import make_saved_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.joint_sweep import joint_sweep
