@@ -236,6 +236,10 @@ class BayesianCausalForest(Effects):
         For each chain, as for `pymc.sample`. Default: four chains of 1,000 draws after 1,000 of
         tuning; where rows times trees exceed 2,000,000 fewer in proportion, down to 200, each of
         five sweeps. The attribute "chains_by_size" of ``idata_`` has the numbers.
+    until : dict, optional
+        What chains are to reach, instead of a length: arguments of `sample_until`, such as
+        ``{"ess": 400, "max_time": "10min"}``. Judged are the effects, unless ``of`` says otherwise;
+        ``draws`` then come before the first judgement. The model of the propensity takes ``draws``.
     cores : int, optional
         Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
@@ -325,6 +329,7 @@ class BayesianCausalForest(Effects):
         draws=None,
         tune=None,
         chains=None,
+        until=None,
         cores=None,
         random_state=None,
         progressbar=True,
@@ -342,6 +347,7 @@ class BayesianCausalForest(Effects):
         self.draws = draws
         self.tune = tune
         self.chains = chains
+        self.until = until
         self.cores = cores
         self.random_state = random_state
         self.progressbar = progressbar
@@ -412,6 +418,10 @@ class BayesianCausalForest(Effects):
     @property
     def _plotted(self) -> str:
         return EFFECT
+
+    @property
+    def _judged(self) -> list[str]:
+        return [EFFECT]
 
     def _declare(self, table, rows):
         known = self._rows

@@ -174,8 +174,7 @@ class BARTEstimator(BaseEstimator):
     idata_: Any
     _training: tuple[Table, dict[str, np.ndarray]] | None
     """The training table, and arrays with an entry for each row; None where they were left out."""
-    until: Mapping[str, Any] | None = None
-    """Of estimators that have this parameter."""
+    until: Mapping[str, Any] | None
     _alone: Predictor
     """What predicts without them."""
     _known: dict[str, Any]
@@ -196,6 +195,11 @@ class BARTEstimator(BaseEstimator):
     def _plotted(self) -> str:
         """Function of the model whose rows can all be plotted."""
         return "f"
+
+    @property
+    def _judged(self) -> list[str] | None:
+        """Variables that ``until`` is about; None for all free variables."""
+        return None
 
     def _tree_settings(self, n: int) -> dict[str, Any]:
         """For `BART` on n rows."""
@@ -271,7 +275,8 @@ class BARTEstimator(BaseEstimator):
                 f"until={self.until!r}: give a dict of arguments of sample_until, from "
                 f"{sorted(UNTIL)}, such as {{'ess': 400, 'max_time': '10min'}}."
             )
-        return dict(self.until)
+        of = self._judged
+        return ({} if of is None else {"of": of}) | dict(self.until)
 
     def _left_out(self, model: pm.Model, draws: int) -> set[str]:
         """Deterministics that are computed from the other draws when needed, of so many at most."""

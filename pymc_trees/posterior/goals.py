@@ -18,6 +18,7 @@ from pymc_trees.distributions.tree_variable import (
 )
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.pool import PoolCheck, judge_pool, scalars_of
+from pymc_trees.posterior.reading.functions import Function
 
 ENTRIES = 50
 """Rows of f, or entries of another variable, that are judged."""
@@ -121,26 +122,33 @@ def reached(idata: xr.DataTree, model: pm.Model, names: Sequence[str]) -> list[R
     scalars = scalars_of(posterior, model)
     found = []
     for name in names:
-        values, is_function = values_at(posterior, model, name)
+        values, is_function = values_at(idata, model, name)
         pool = judge_pool(values, scalars) if is_function else None
         found.append(Reached(name, *worst(values), values.shape[1], pool))
     return found
 
 
-def values_at(posterior: xr.Dataset, model: pm.Model, name: str) -> tuple[np.ndarray, bool]:
+def values_at(idata: xr.DataTree, model: pm.Model, name: str) -> tuple[np.ndarray, bool]:
     """(chains, draws, entries) values of a variable, and whether it is a function of trees."""
-    tree = _tree_of(model, name)
+    posterior, tree = idata["posterior"].to_dataset(), _tree_of(model, name)
     if tree is not None:
         draws = posterior[tree.name].transpose(*SAMPLE, ...).to_numpy()
         return tree.function_values(model, draws, ENTRIES), True
-    if name not in posterior:
+    is_function = bool(evaluations([model[name]], blockers=model.basic_RVs))
+    if name in posterior:
+        values = posterior[name].transpose(*SAMPLE, ...).to_numpy()
+        values = values.reshape(*values.shape[:2], -1)
+        return values[..., evenly_spaced(values.shape[-1], ENTRIES)].astype(np.float64), is_function
+    if not is_function:
         raise ValueError(
             f"of={name!r}: it is not among the draws. Leave it out of of=, or name it in var_names."
         )
-    values = posterior[name].transpose(*SAMPLE, ...).to_numpy()
-    values = values.reshape(*values.shape[:2], -1)
-    chosen = values[..., evenly_spaced(values.shape[-1], ENTRIES)].astype(np.float64)
-    return chosen, bool(evaluations([model[name]], blockers=model.basic_RVs))
+    function = Function(idata, model, name)
+    rows = function.rows(None)
+    rows = rows[evenly_spaced(len(rows), ENTRIES)]
+    computed = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}, False)
+    values = computed.transpose(*SAMPLE, ...).to_numpy()
+    return values.reshape(*values.shape[:2], -1), True
 
 
 def _tree_of(model: pm.Model, name: str) -> TreeVariable | None:

@@ -1,5 +1,6 @@
 """Causal forests: the models that are built, and effects as differences of their functions."""
 
+import json
 import warnings
 from functools import cache
 
@@ -15,8 +16,10 @@ import pymc_trees as pmt
 from pymc_trees import causal
 from pymc_trees.causal import forest as causal_forest
 from pymc_trees.distributions.data.table import read
+from pymc_trees.distributions.tree_variable import evenly_spaced
 from pymc_trees.estimators import base as estimators_base
 from pymc_trees.estimators.models import residual_sd
+from pymc_trees.posterior.goals import ENTRIES, worst
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),
@@ -344,3 +347,20 @@ def test_functions_that_are_too_large_to_record_come_from_the_trees(forests, mon
     np.testing.assert_array_equal(lean.cate(X, propensity=P), recorded.cate(X, propensity=P))
     some = np.array([0, 7, 30])
     np.testing.assert_allclose(lean._watched(some), recorded._watched(some), rtol=1e-12)
+
+
+@pytest.mark.parametrize("forests", causal_forest.FORESTS)
+def test_a_fit_that_ends_by_itself(forests):
+    """The effects are judged, which are computed from the trees, and draws are those of one run."""
+    until = {"ess": 4, "r_hat": 10.0, "max_time": "10min"}
+    ended = causal.BayesianCausalForest(forests=forests, until=until, **SMALL)
+    assert clone(ended).get_params()["until"] == until
+    ended.fit(X, Y, Z, propensity=P)
+    said = json.loads(ended.idata_.attrs["sample_until"])
+    reached = said["reached"]["effect"]
+    assert said["ended"] == "reached" and said["asked"]["of"] == ["effect"]
+    draws = ended.unit_effects().to_numpy()
+    assert reached["r_hat"] == pytest.approx(worst(draws[..., evenly_spaced(N, ENTRIES)])[0])
+    same = SMALL | {"draws": ended.idata_.posterior.sizes["draw"]}
+    fitted = causal.BayesianCausalForest(forests=forests, **same).fit(X, Y, Z, propensity=P)
+    np.testing.assert_array_equal(draws, fitted.unit_effects())

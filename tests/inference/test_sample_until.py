@@ -167,14 +167,20 @@ def test_names():
     assert variables_of(model, ["mu_forest", "mu", "double"]) == ["mu", "double"]
     with pytest.raises(ValueError, match=r"of=\['nu'\]: choose from \['double', 'mu', 'sigma'\]"):
         variables_of(model, ["nu"])
-    mu, is_function = values_at(idata.posterior.to_dataset(), model, "mu")
-    double, too = values_at(idata.posterior.to_dataset(), model, "double")
-    assert is_function and too and not values_at(idata.posterior.to_dataset(), model, "sigma")[1]
+    mu, is_function = values_at(idata, model, "mu")
+    double, too = values_at(idata, model, "double")
+    assert is_function and too and not values_at(idata, model, "sigma")[1]
     np.testing.assert_allclose(double, 2 * mu, atol=1e-9)
     found = reached(idata, model, ["mu", "sigma"])
     assert [one.draws for one in found] == [5, 5] and found[1].pool is None
+    lean = xr.DataTree.from_dict({"posterior": idata.posterior.to_dataset().drop_vars("double")})
+    lean["sample_stats"] = idata["sample_stats"]
+    again, of_trees = values_at(lean, model, "double")  # computed from the trees
+    assert of_trees
+    np.testing.assert_allclose(again, double, atol=1e-9)
+    lean["posterior"] = lean["posterior"].to_dataset().drop_vars("sigma")
     with pytest.raises(ValueError, match="not among the draws"):
-        values_at(idata.posterior.to_dataset().drop_vars("double"), model, "double")
+        values_at(lean, model, "sigma")
 
 
 def test_times_and_files(tmp_path):

@@ -76,7 +76,7 @@ def sample_until(
         Smallest effective sample size of all chains, bulk and tail.
     of : sequence of str, optional
         Variables that are judged: free variables, Deterministics among the draws, and functions of
-        trees. Default: all free variables, trees by their function.
+        trees, recorded or not. Default: all free variables, trees by their function.
     pooled : float or None, default 0.03
         Largest relative change of the pooled sd of a function of trees; None to ask for R-hat.
     max_time : str or float, default "20min"
