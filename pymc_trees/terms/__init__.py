@@ -2,10 +2,9 @@
 
 `rows` has the table of Gaussian priors, and finds the rows, forests, vectors and hyperparameters of
 a model (linear maps are read in `targets`); `draw` has the algebra, `gram` the sums over rows in
-which leaves and other terms meet, `leaves` the leaves as columns of a linear regression (those of
-soft trees and leaves with slopes share `dense`), `joint` the draw around one likelihood, and `step`
-the step method. `one_sided` reads and draws the errors of a stochastic frontier, for the step
-method in `one_sided_step`.
+which leaves and other terms meet, `leaves` the leaves as columns of a linear regression, `joint`
+the draw around one likelihood, and `step` the step method. `one_sided` reads and draws the errors
+of a stochastic frontier, for the step method in `one_sided_step`.
 
 May import: `core`, `distributions`, `targets`; PyMC, PyTensor, scipy.
 """

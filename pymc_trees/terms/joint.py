@@ -16,7 +16,6 @@ from pymc_trees.targets.likelihoods.contract import rows_of
 from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 from pymc_trees.targets.soft_forest_state import SoftForestData
-from pymc_trees.terms.dense import DenseLeaves
 from pymc_trees.terms.draw import (
     Evidence,
     Marginal,
@@ -27,7 +26,7 @@ from pymc_trees.terms.draw import (
     joined,
     without,
 )
-from pymc_trees.terms.gram import add_columns
+from pymc_trees.terms.gram import DenseLeaves, add_columns
 from pymc_trees.terms.leaves import (
     ForestLeaves,
     Slot,

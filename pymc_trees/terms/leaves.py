@@ -5,9 +5,10 @@ import numpy as np
 from pymc_trees.core.leaves.coefficients import PARENT
 from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.soft_forest.trees import SoftTrees
-from pymc_trees.terms.dense import ROWS_AT_ONCE, DenseLeaves, fill_lines, fill_weights
 from pymc_trees.terms.gram import (
+    ROWS_AT_ONCE,
     WORD,
+    DenseLeaves,
     add_cross,
     add_outputs,
     add_sums,
@@ -16,6 +17,8 @@ from pymc_trees.terms.gram import (
     count_cross,
     count_pairs,
     fill_block,
+    fill_lines,
+    fill_weights,
     number_leaves,
     set_bits,
 )

@@ -12,17 +12,18 @@ from numba import njit
 from scipy import stats
 
 from pymc_trees.core.random import draw_by_weight
-from pymc_trees.core.samplers.particles import make_particles, rearrange
-from pymc_trees.core.samplers.resampling import (
+from pymc_trees.core.samplers.particles import (
     CONDITIONAL_SCHEMES,
     draw_ancestors,
     effective_size,
     forced_move,
     log_sum_exp,
+    make_particles,
     normalise,
+    rearrange,
     resample_given_first,
 )
-from pymc_trees.core.samplers.resampling import SCHEMES as TOP_DOWN_SCHEMES
+from pymc_trees.core.samplers.particles import SCHEMES as TOP_DOWN_SCHEMES
 
 P = 1e-5
 WEIGHTS = {

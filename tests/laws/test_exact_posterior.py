@@ -41,8 +41,8 @@ from support.laws.exact import MOVES
 from support.naive.laws import PROBLEMS
 from support.tiers import table
 
+from pymc_trees.core.samplers.particles import SCHEMES
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES
 from pymc_trees.core.samplers.top_down import EXPANSIONS
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

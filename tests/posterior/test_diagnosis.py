@@ -10,8 +10,7 @@ from support.fitted import on_a_frame, two_functions
 from support.small_models import bart_model, sample, soft_model
 
 import pymc_trees as pmt
-from pymc_trees.posterior.diagnosis import columns_of_trees
-from pymc_trees.posterior.directions import cells_of, directions, explained
+from pymc_trees.posterior.diagnosis import cells_of, columns_of_trees, directions, explained
 from pymc_trees.posterior.reading.forests import ForestDraws
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

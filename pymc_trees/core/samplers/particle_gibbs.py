@@ -71,14 +71,14 @@ from pymc_trees.core.samplers.optimal import (
     draw_candidates,
     mark_from_prior,
 )
-from pymc_trees.core.samplers.particles import write_tree
-from pymc_trees.core.samplers.proposals import OPTIMAL
-from pymc_trees.core.samplers.resampling import (
+from pymc_trees.core.samplers.particles import (
     effective_size,
     forced_move,
     normalise,
     resample_given_first,
+    write_tree,
 )
+from pymc_trees.core.samplers.proposals import OPTIMAL
 
 # ------ Likelihood under which particles grow: the leaf model, or a surrogate corrected afterwards
 #

@@ -26,13 +26,13 @@ from pymc_trees.core.samplers.growth import (
     next_generation,
     start_particles,
 )
-from pymc_trees.core.samplers.particles import write_tree
-from pymc_trees.core.samplers.prior_draw import draw_tree
-from pymc_trees.core.samplers.resampling import (
+from pymc_trees.core.samplers.particles import (
     draw_ancestors,
     effective_size,
     normalise,
+    write_tree,
 )
+from pymc_trees.core.samplers.prior_draw import draw_tree
 from pymc_trees.core.value.encode import encode
 
 # ------ Which nodes of a particle one stage of top-down SMC expands (Lakshminarayanan thesis, 3.3)

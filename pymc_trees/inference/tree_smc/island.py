@@ -17,9 +17,8 @@ from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.mondrian import MondrianProcess
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
-from pymc_trees.core.samplers.particles import make_particles
+from pymc_trees.core.samplers.particles import SCHEMES, draw_ancestors, make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.top_down import (
     DEGENERATE,
     DONE,

@@ -15,8 +15,8 @@ from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.contract import log_constant, n_stats
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.growth import FULL
+from pymc_trees.core.samplers.particles import SCHEMES, log_sum_exp
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES, log_sum_exp
 from pymc_trees.core.samplers.top_down import DEGENERATE, EXPANSIONS, UNFINISHED, p_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.ops.forest_rv import is_forest

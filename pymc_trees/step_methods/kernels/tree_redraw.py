@@ -18,9 +18,8 @@ from pymc_trees.core.samplers.particle_gibbs import (
     particle_handles,
     particle_sweep,
 )
-from pymc_trees.core.samplers.particles import make_particles
+from pymc_trees.core.samplers.particles import CONDITIONAL_SCHEMES, make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import CONDITIONAL_SCHEMES
 from pymc_trees.step_methods.kernels.acceptance import AcceptanceRates, adapted_probability
 from pymc_trees.step_methods.kernels.contract import CHANGES, VISITS, Kernel
 

@@ -17,9 +17,8 @@ from pymc_trees.core.samplers.particle_gibbs import (
     particle_handles,
     particle_sweep,
 )
-from pymc_trees.core.samplers.particles import make_particles
+from pymc_trees.core.samplers.particles import CONDITIONAL_SCHEMES, make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import CONDITIONAL_SCHEMES
 
 from .record import Chain, record
 

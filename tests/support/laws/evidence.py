@@ -13,7 +13,7 @@ from numba import njit
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian
-from pymc_trees.core.samplers.resampling import SCHEMES
+from pymc_trees.core.samplers.particles import SCHEMES
 from pymc_trees.core.samplers.top_down import (
     DONE,
     EXPANSIONS,
