@@ -416,13 +416,29 @@ def _last_rank(words, order, before, step):
     return k
 
 
+PIECE = 64
+"""Words of which the extremes are compared with those of all rows at a time."""
+
+
+@njit(cache=True)
+def _range_of_codes(words, cells, low, high):
+    """Extremes of codes between two bounds; rows are left out once both have been met."""
+    least, largest = high, low
+    for start in range(0, words.size, PIECE):
+        stop = min(start + PIECE, words.size)
+        low_here, high_here = cell_range(words[start:stop], cells[start << 6 : stop << 6])
+        least, largest = min(least, float(low_here)), max(largest, float(high_here))
+        if least == low and largest == high:
+            break
+    return least, largest
+
+
 @njit(cache=True)
 def range_in_set(design, column, rows):
     """Smallest and largest cell of a column among rows of which none is missing, as floats."""
     index, words, cells = rows.index, rows.words, design.columns[column]
     if index.order.size == 0:
-        least, largest = cell_range(words, cells)
-        return float(least), float(largest)
+        return _range_of_codes(words, cells, design.low[column], design.high[column])
     order = index.order[column]
     if rows.n == order.size:
         return float(cells[order[0]]), float(cells[order[rows.n - 1]])
