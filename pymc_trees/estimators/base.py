@@ -181,6 +181,8 @@ class BARTEstimator(BaseEstimator):
     """Numbers that were computed from them."""
     _predicts_alone = True
     """Whether all answers but ``model_`` come without the training rows."""
+    _always_recorded = frozenset({"f_quantiles"})
+    """Those of few rows."""
     _not_recorded: tuple[str, ...] = ()
     """Deterministics that are computed from the other draws when needed."""
 
@@ -192,14 +194,19 @@ class BARTEstimator(BaseEstimator):
         return self._at_training_rows("f", which)
 
     @property
-    def _plotted(self) -> str:
-        """Function of the model whose rows can all be plotted."""
+    def _plotted(self) -> str | None:
+        """Function of the model whose rows can all be plotted, if there is one."""
         return "f"
 
     @property
     def _judged(self) -> list[str] | None:
         """Variables that ``until`` is about; None for all free variables."""
         return None
+
+    @property
+    def _pool_is_enough(self) -> bool:
+        """Whether chains are not expected to agree one by one, but all together to be right."""
+        return False
 
     def _tree_settings(self, n: int) -> dict[str, Any]:
         """For `BART` on n rows."""
@@ -284,8 +291,8 @@ class BARTEstimator(BaseEstimator):
         values = sum(layout.n_rows * layout.n_outputs for layout in layouts)
         if np.dtype(np.float64).itemsize * values * draws <= MOST_RECORDED:
             return set(self._not_recorded)
-        of_rows = [v.name for v in model.deterministics if evaluations([v])]
-        return {*self._not_recorded, *of_rows}
+        of_rows = {v.name for v in model.deterministics if evaluations([v])}
+        return {*self._not_recorded, *of_rows - self._always_recorded}
 
     def _check_convergence(self, lengths: Lengths) -> None:
         """Warn where chains do not agree."""
@@ -297,14 +304,21 @@ class BARTEstimator(BaseEstimator):
         worst = float(az.rhat(f.to_dataset(name="f"))["f"].max())
         if worst > R_HAT:
             values = f.transpose(*SAMPLE, ...).to_numpy()
-            scalars = scalars_of(self.idata_["posterior"].to_dataset(), self.model_)
+            scalars = None
+            if not self._pool_is_enough:
+                scalars = scalars_of(self.idata_["posterior"].to_dataset(), self.model_)
             pool = judge_pool(values.reshape(*values.shape[:2], -1), scalars)
+            if self._pool_is_enough and pool.usable:
+                return
+            shown = (
+                " pymc_trees.plot_convergence(estimator.idata_, estimator.model_, "
+                f"var_name={self._plotted!r}) shows all rows."
+            )
             warnings.warn(
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
                 f"chains do not agree yet. Increase tune={lengths.tune} and draws={lengths.draws}. "
-                f"Predictions average over chains, and of these: {pool}. "
-                "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, "
-                f"var_name={self._plotted!r}) shows all rows.",
+                f"Predictions average over chains, and of these: {pool}."
+                f"{shown if self._plotted else ''}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -5,21 +5,33 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from scipy.special import ndtri
 
 from pymc_trees.core.columns.cells import MAX_LEVELS, MISSING
 from pymc_trees.distributions.bart import BART
+from pymc_trees.distributions.data.random_columns import with_columns
 from pymc_trees.distributions.data.table import Table
 from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.distributions.tree_priors.read import excluded_columns
+from pymc_trees.distributions.ops.evaluation import evaluate
+from pymc_trees.distributions.tree_priors.read import excluded_columns, read_split_prior
 
-NOISES = ("forest", "constant", "student")
+NOISES = ("forest", "constant", "student", "density")
 LINKS = ("probit", "logit")
 SPREAD = 1.0
 """Scale of the half-normal prior of the sd of the log of the noise, at a row."""
 BELOW = 1.0344
 """0.9 quantile of a Normal with half-normal sd: noise is below the residual sd of a linear fit with
 prior probability 0.9."""
+
+INDEX_TREES = 4
+"""Trees of g, the centre of the latent column of a density, for each tree of f."""
+LATENT_WEIGHT = 0.25
+"""Probability that a split of f or of the log of the noise is one of the latent column."""
+LATENT_CUTS = 99
+"""Cuts of the latent column: quantiles of its law where g has its prior, N(0, 2)."""
+WATCHED = (0.1, 0.5, 0.9)
+"""Probabilities of the quantiles of f given x on which chains should agree."""
 
 COARSE = 0.01
 """Ratio of the sd of rounding to that of residuals from which on rounding enters the model."""
@@ -64,6 +76,76 @@ def regression(
         else:
             pm.Normal("y", f, **shared)
     return model
+
+
+def density(
+    table: Table,
+    y: np.ndarray,
+    scale_trees: int,
+    k: float,
+    settings: dict[str, Any],
+    watched: np.ndarray,
+) -> pm.Model:
+    """Normal rows about a forest of x and of a latent column, whose centre is a forest of x.
+
+    ``f_quantiles``, at the rows that are watched, are the quantiles of f(x, z) given x: f increases
+    in z, and they are f at the quantiles of z. Chains can differ in z, f and g and agree on these.
+    """
+    residual = residual_sd(table, y)
+    leaf, m, labels = usual_leaf(y, settings["m"], k), settings["m"], table.schema.labels
+    name = "z"
+    while name in labels:
+        name += "_"
+    shared = {"alpha": settings["alpha"], "n_cuts": settings["n_cuts"]}
+    with pm.Model() as model:
+        data = register_data("X", table)
+        index_trees = INDEX_TREES * m
+        of_index = NormalLeaf(0.0, 1.0 / np.sqrt(index_trees))
+        split_prior = settings["split_prior"]
+        g = BART(
+            "g", data, leaf=of_index, m=index_trees, beta=1.0, split_prior=split_prior, **shared
+        )
+        z = pm.Normal("z", g, 1.0, shape=g.shape)
+        cuts = np.sqrt(2.0) * ndtri(np.arange(1, LATENT_CUTS + 1) / (LATENT_CUTS + 1))
+        columns = with_columns(data, cuts={name: cuts}, **{name: z})
+        shared |= {"beta": settings["beta"]}
+        weights = _with_latent(_split_weights(split_prior, labels))
+        increasing = {name: 1}
+        f = BART("f", columns, leaf=leaf, m=m, split_prior=weights, monotone=increasing, **shared)
+        centre = np.log(residual) - BELOW * SPREAD
+        spread = pm.HalfNormal("log_sigma_sd", SPREAD)
+        of_scale = NormalLeaf(centre / scale_trees, spread / np.sqrt(scale_trees))
+        weights = _with_latent((~excluded_columns(split_prior, labels)).astype(float))
+        log_sigma = BART(
+            "log_sigma", columns, leaf=of_scale, m=scale_trees, split_prior=weights, **shared
+        )
+        least = least_noise(y, residual)
+        sigma = pm.math.exp(log_sigma)
+        if least > 0.0:
+            sigma = pm.math.sqrt(pm.math.exp(2 * log_sigma) + least**2)
+        pm.Normal("y", f, sigma, observed=y, shape=f.shape)
+        forest = model["f_forest"]
+        at = [
+            evaluate(forest, pt.concatenate([data[watched], (g[watched] + c)[:, None]], 1))
+            for c in ndtri(WATCHED)
+        ]
+        pm.Deterministic("f_quantiles", pt.stack(at))
+    return model
+
+
+def _split_weights(split_prior, labels: list) -> np.ndarray:
+    _, weights = read_split_prior(split_prior, labels)
+    if isinstance(weights, str) or weights.dtype == bool:
+        raise ValueError(
+            "split_prior: noise='density' takes numbers, a weight for each column, or a dict."
+        )
+    return weights
+
+
+def _with_latent(weights: np.ndarray) -> np.ndarray:
+    """Split weights with that of a latent column behind them."""
+    total = weights.sum() or 1.0
+    return np.append(weights * (1.0 - LATENT_WEIGHT) / total, LATENT_WEIGHT)
 
 
 def classification(

@@ -7,12 +7,21 @@ import pymc as pm
 from scipy import stats
 from scipy.special import logsumexp
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
 
 from pymc_trees.arguments import check_choice, check_number, check_positive
-from pymc_trees.estimators.base import BARTEstimator
+from pymc_trees.distributions.data.table import encode
+from pymc_trees.distributions.tree_variable import evenly_spaced
+from pymc_trees.estimators.base import LOOKED_AT, BARTEstimator
+from pymc_trees.estimators.density import CellLaws, CellMixture
 from pymc_trees.estimators.inputs import checked_X, checked_y, taken, weights_of
-from pymc_trees.estimators.models import NOISES, least_noise, regression, residual_sd
+from pymc_trees.estimators.models import (
+    NOISES,
+    density,
+    least_noise,
+    regression,
+    residual_sd,
+)
 from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.predictors.predictor import Predictor
 
@@ -64,13 +73,21 @@ class Mixture:
         return np.sqrt(variance.mean(axis=0) + self.loc.var(axis=0))
 
     def logpdf(self, y) -> np.ndarray:
-        """(n,) log densities at y, one of each row."""
-        at = self._law.logpdf((np.asarray(y) - self.loc) / self.scale) - np.log(self.scale)
-        return logsumexp(at, axis=0) - np.log(len(self.loc))
+        """Log densities at y: (n,) for one number a row, (n, Q) for an array of that shape."""
+
+        def at(y):
+            logs = self._law.logpdf((y - self.loc) / self.scale) - np.log(self.scale)
+            return logsumexp(logs, axis=0) - np.log(len(self.loc))
+
+        return self._each(y, at)
 
     def cdf(self, y) -> np.ndarray:
-        """(n,) probabilities below y."""
-        return self._law.cdf((np.asarray(y) - self.loc) / self.scale).mean(axis=0)
+        """Probabilities below y, of the same shapes."""
+        return self._each(y, lambda y: self._law.cdf((y - self.loc) / self.scale).mean(axis=0))
+
+    def _each(self, y, at) -> np.ndarray:
+        y = np.asarray(y)
+        return at(y) if y.ndim < 2 else np.stack([at(one) for one in y.T], axis=-1)
 
     def ppf(self, q) -> np.ndarray:
         """Quantiles: (n,) for a number q, (n, Q) for a sequence."""
@@ -111,6 +128,12 @@ class Mixture:
 # --------------------------------------------------------------------------------- `BARTRegressor`
 
 
+TREES, K = 200, 2.0
+"""Trees of f, and how many of its sds half of the range of y spans."""
+DENSITY_TREES, DENSITY_K, DENSITY_BETA = 50, 1.0, 0.5
+"""The same of a density, and how fast the probability of a split falls with depth."""
+
+
 class BARTRegressor(RegressorMixin, BARTEstimator):
     """Bayesian additive regression trees with noise that depends on the inputs.
 
@@ -123,19 +146,20 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     Parameters
     ----------
-    m : int, default 200
-        Trees of f (Chipman 2010).
-    noise : {"forest", "constant", "student"}, default "forest"
+    m : int, optional
+        Trees of f. Default: 200 (Chipman 2010), and 50 of a density.
+    noise : {"forest", "constant", "student", "density"}, default "forest"
         "forest": as above. "constant": Normal with one ``sigma``. "student": StudentT with one
-        ``sigma`` and ``nu`` degrees of freedom, for outliers.
+        ``sigma`` and ``nu`` degrees of freedom, for outliers. "density": any distribution that
+        changes with x, such as one with two modes (see Notes).
     scale_trees : int, default 50
         Trees of log_sigma.
-    k : float, default 2
+    k : float, optional
         The range of y spans 2 k prior standard deviations of f (Chipman 2010, section 2.2.3): a
-        larger k makes f flatter.
+        larger k makes f flatter. Default: 2, and 1 of a density.
     alpha, beta : float, optional
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``. Default: 0.95 and 2,
-        and beta = 1 from 5,000 rows on, as for `BART`.
+        and beta = 1 from 5,000 rows on, as for `BART`; beta = 0.5 of a density.
     split_prior : array or dict of column and weight, optional
         Weights of the columns of f, as for `BART`; 0 excludes a column from both forests.
     split_rules : optional
@@ -177,7 +201,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     -----
     ConvergenceWarning
         When R-hat of f at training rows is above 1.05, with the remedy and whether all chains
-        together can be used.
+        together can be used. Of a density, R-hat of ``f_quantiles``, and only where they cannot.
 
     Notes
     -----
@@ -187,6 +211,15 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     ``log_sigma_sd``, is half-normal with scale 1, so homoscedastic noise costs little. Where y
     is recorded in coarse steps (whole numbers, say) the variance is exp(log_sigma)**2 plus that of
     the rounding, the square of a step over 12.
+
+    With ``noise="density"`` both forests have a latent column z in addition to those of X,
+
+        y_i ~ Normal(f(x_i, z_i), exp(log_sigma(x_i, z_i))),  z_i ~ Normal(g(x_i), 1),
+
+    f increases in z, and g is a forest of 4 m trees with beta = 1. The predictive distribution is
+    an exact mixture over draws and over the intervals of z between cuts. Chains often differ in z,
+    f and g and agree in the distribution of y, so that several are part of the method;
+    ``f_quantiles`` are the quantiles of f(x, z) given x at up to 100 training rows.
 
     References
     ----------
@@ -209,11 +242,11 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     def __init__(
         self,
-        m=200,
+        m=None,
         *,
         noise="forest",
         scale_trees=50,
-        k=2.0,
+        k=None,
         alpha=0.95,
         beta=None,
         split_prior=None,
@@ -255,6 +288,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             Numbers.
         sample_weight : (n,) array, optional
             The noise of a row is divided by the root of its weight; rows of weight 0 are left out.
+            With ``noise="density"`` only weights of 0 and 1.
 
         Returns
         -------
@@ -267,6 +301,18 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         weights = weights_of(sample_weight, len(y))
         if weights is not None and not weights.all():
             X, y, weights = taken(X, weights > 0), y[weights > 0], weights[weights > 0]
+        if weights is not None and self._is_density:
+            if not (weights == 1.0).all():
+                raise ValueError(
+                    "sample_weight: noise='density' takes weights of 0 and 1 only, since the mean "
+                    "of several observations does not have the density of one. Use noise='forest', "
+                    "or give repeated rows."
+                )
+            weights = None
+        if self._is_density and len(y) < 2:
+            raise ValueError(
+                "noise='density' needs two rows or more, but X has 1 sample. Use noise='constant'."
+            )
         return self._sample(X, y=y, weights=weights)
 
     def predict(self, X, return_std=False, quantiles=None, *, draws=None, n_jobs=1):
@@ -295,15 +341,42 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         quantiles : (n, Q) array
             With ``quantiles``; exact for the mixture over draws.
         """
-        summaries: list[Callable[[Mixture], np.ndarray]] = [Mixture.mean]
-        summaries += [Mixture.std] * bool(return_std)
+        summaries: list[Callable] = [lambda law: law.mean()]
+        summaries += [lambda law: law.std()] * bool(return_std)
         if quantiles is not None:
             summaries.append(lambda law: law.ppf(quantiles))
         parts = [[summary(law) for summary in summaries] for law in self._laws(X, draws, n_jobs)]
         results = [np.concatenate(blocks) for blocks in zip(*parts, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
-    def predict_dist(self, X) -> Mixture:
+    def log_density(self, X, y, *, draws=None, n_jobs=1):
+        """Log of the posterior predictive density at y.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows.
+        y : (n,) or (n, Q) array
+            One number of each row, or Q.
+        draws, n_jobs
+            As for `predict`.
+
+        Returns
+        -------
+        (n,) or (n, Q) array
+            Its mean over observed y is the log score: larger is better.
+        """
+        y, n = np.asarray(y, dtype=np.float64), _num_samples(X)
+        if y.ndim not in (1, 2) or len(y) != n:
+            raise ValueError(f"y has shape {y.shape}: must be ({n},) or ({n}, Q), as X has rows.")
+        found, start = [], 0
+        for law in self._laws(X, draws, n_jobs):
+            stop = start + len(law.mean())
+            found.append(law.logpdf(y[start:stop]))
+            start = stop
+        return np.concatenate(found)
+
+    def predict_dist(self, X) -> Mixture | CellMixture:
         """Posterior predictive distribution at rows: a mixture over all draws.
 
         Parameters
@@ -315,9 +388,12 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         -------
         Mixture
             With ``mean()``, ``std()``, ``logpdf(y)``, ``cdf(y)``, ``ppf(q)`` and ``rvs(size)``,
-            each for all rows. It holds draws times n numbers twice.
+            each for all rows. It holds draws times n numbers twice; of a density, three numbers
+            for each draw, row and interval of z.
         """
         laws = list(self._laws(X))
+        if self._is_density:
+            return CellMixture.joined(laws)
         loc = np.concatenate([law.loc for law in laws], axis=1)
         return Mixture(loc, np.concatenate([law.scale for law in laws], axis=1), laws[0].df)
 
@@ -345,6 +421,10 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     def _laws(self, X, draws=None, n_jobs=1):
         """The predictive law of some rows at a time."""
         check_is_fitted(self, "idata_")
+        if self._is_density:
+            X = encode(checked_X(self, X, reset=False), self._training_rows()[0].schema)
+            yield from self._cells().blocks(X, draws, n_jobs, self.progressbar)
+            return
         made = self._predicting(draws)
         by_row = self.noise == "forest"
         least = self._least_noise() if by_row else 0.0
@@ -354,6 +434,43 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             if self.noise == "student":
                 df = _column(made, "nu")
             yield Mixture(values[0], scale, df)
+
+    @property
+    def _is_density(self) -> bool:
+        return self.noise == "density"
+
+    @property
+    def _pool_is_enough(self) -> bool:
+        return self._is_density
+
+    @property
+    def _plotted(self) -> str | None:
+        return None if self._is_density else super()._plotted
+
+    def _watched(self, which):
+        if self._is_density:
+            return self.idata_["posterior"]["f_quantiles"]
+        return super()._watched(which)
+
+    @property
+    def _judged(self) -> list[str] | None:
+        return ["f_quantiles"] if self._is_density else super()._judged
+
+    def _cells(self) -> CellLaws:
+        """What computes laws of a density, made once."""
+        if "cells" not in self._kept:
+            self._kept["cells"] = CellLaws(self.idata_, self.model_, self._least_noise())
+        return self._kept["cells"]
+
+    def predictor(self, draws=None):  # noqa: D102, as of all estimators
+        if self._is_density:
+            check_is_fitted(self, "idata_")
+            raise ValueError(
+                "noise='density': the law of y is a mixture over a latent column, which a "
+                "Predictor cannot hold, nor a file without training data. Write the estimator with "
+                "save(path), or pickle it: both keep the training rows."
+            )
+        return super().predictor(draws)
 
     def _least_noise(self) -> float:
         """That of the rounding of y."""
@@ -377,13 +494,24 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             return Response("y", "studentt", [model["nu"], f, sigma], 1)
         return Response("y", "normal", [f, sigma], 1)
 
+    def _tree_settings(self, n):
+        settings = super()._tree_settings(n)
+        if self._is_density:
+            chosen = {"m": (self.m, DENSITY_TREES), "beta": (self.beta, DENSITY_BETA)}
+        else:
+            chosen = {"m": (self.m, TREES)}
+        return settings | {name: usual for name, (given, usual) in chosen.items() if given is None}
+
     def _declare(self, table, rows):
         check_choice("noise", self.noise, NOISES)
         trees = check_number("scale_trees", self.scale_trees, 1)
-        noise = (self.noise, trees, check_positive("k", self.k))
-        return regression(
-            table, rows["y"], rows.get("weights"), *noise, self._tree_settings(len(table))
-        )
+        usual = DENSITY_K if self._is_density else K
+        k = usual if self.k is None else check_positive("k", self.k)
+        settings = self._tree_settings(len(table))
+        if self._is_density:
+            watched = evenly_spaced(len(table.values), LOOKED_AT)
+            return density(table, rows["y"], trees, k, settings, watched)
+        return regression(table, rows["y"], rows.get("weights"), self.noise, trees, k, settings)
 
 
 def _column(made: Predictor, name: str) -> np.ndarray:

@@ -199,4 +199,6 @@ def allowed_temperatures(forest, temperatures: int) -> int:
         and not target.is_prior
     )
     fits = layout.n_rows * layout.m <= LARGEST
-    return temperatures if is_normal and fits and forest.has_fixed_prior else 1
+    # rows that move with a random column would be stale in replicas
+    stays = forest.has_fixed_prior and not forest.has_random_columns
+    return temperatures if is_normal and fits and stays else 1

@@ -431,19 +431,30 @@ def test_one_value_of_y_and_few_rows():
 CAST = "ignore:invalid value encountered in cast:RuntimeWarning"
 MCMC = "draws depend on the number of rows: equal posteriors, not equal draws"
 FAILS = {"check_sample_weight_equivalence_on_dense_data": MCMC}
+OF_WEIGHTS = dict.fromkeys(
+    ["check_sample_weights_list", "check_sample_weights_not_overwritten"],
+    "a density takes weights of 0 and 1",
+)
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings(CAST)
-@pytest.mark.parametrize("estimator", [pmt.BARTRegressor, pmt.BARTClassifier])
-def test_checks_of_scikit_learn(estimator):
+@pytest.mark.parametrize(
+    ("estimator", "given", "fails"),
+    [
+        (pmt.BARTRegressor, {}, FAILS),
+        (pmt.BARTClassifier, {}, FAILS),
+        (pmt.BARTRegressor, {"noise": "density", "m": 2, "scale_trees": 2}, FAILS | OF_WEIGHTS),
+    ],
+)
+def test_checks_of_scikit_learn(estimator, given, fails):
     found = check_estimator(
-        estimator(**SMALL | {"chains": 1, "draws": 20, "tune": 20}),
-        expected_failed_checks=FAILS,
+        estimator(**SMALL | {"chains": 1, "draws": 20, "tune": 20} | given),
+        expected_failed_checks=fails,
         on_skip=None,
     )
     failed = {one["check_name"] for one in found if one["status"] == "xfail"}
-    assert failed == set(FAILS)
+    assert failed == set(fails)
 
 
 def test_the_step_methods_are_there_without_the_public_names():

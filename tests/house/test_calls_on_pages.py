@@ -189,6 +189,7 @@ NOT_RUN = {
         ['z = pm.Normal("z", 0, 1, shape=n)', "pmt.with_columns(X, z=z)"],
         "run together: tests/distributions/test_with_columns.py",
     ),
+    "log_density(X, y)": "of a fitted estimator: estimators/test_density.py",
     "sate(contrast=(low, high))": "of a fitted causal forest: causal/test_causal_forest.py",
 }
 

@@ -95,6 +95,15 @@ PROPOSES = re.compile(f"{_BEGIN}(?:{'|'.join([*VERBS, *map(str.title, VERBS)])})
 
 # Message that proposes something -> why no row of `support.remedies` tries it.
 UNTRIED = {
+    "sample_weight: noise='density' takes weights of 0 and 1 only, since the mean of several "
+    "observations does not have the density of one. Use noise='forest', or give repeated "
+    "rows.": "estimators/test_density.py::test_what_makes_no_sense_is_named",
+    "noise='density' needs two rows or more, but X has 1 sample. Use "
+    "noise='constant'.": "estimators/test_density.py::test_one_value_of_y_and_few_rows",
+    "noise='density': the law of y is a mixture over a latent column, which a Predictor cannot "
+    "hold, nor a file without training data. Write the estimator with save(path), or pickle it: "
+    "both keep the training "
+    "rows.": "estimators/test_density.py::test_files_copies_and_refits",
     **dict.fromkeys(
         [
             "Formulas need the package formulae: install it with pip install "

@@ -27,6 +27,7 @@ TABLES = {
     "class_smoothing": ("benchmarks.class_smoothing", "class_smoothing"),
     "honest": ("benchmarks.honest.bars", "honest"),
     "honest_defaults": ("benchmarks.honest.defaults", "defaults"),
+    "density": ("benchmarks.density", "densities"),
     "dcc_tree": ("benchmarks.papers.dcc_tree", "paper_dcc_tree"),
 }
 PAGES = [
