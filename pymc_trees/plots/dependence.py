@@ -27,7 +27,7 @@ from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.dependence import partial_dependence
 from pymc_trees.posterior.draws import SAMPLE, draws_of, thinned
 from pymc_trees.posterior.reading.features import all_features, pair_or_features
-from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.posterior.reading.marginal import MarginalFunction
 
 # --------------------------------------------------------------------------------------------------
 # f along a pair of columns: curves of one by the values of the other, or a map of two numbers.
@@ -337,7 +337,7 @@ def plot_ale(
 def asked(idata, model, features, X, var_name, draws, group="posterior"):
     """Draws to take, whether columns are a pair, the columns, and rows as the model holds them."""
     idata = draws_of(idata, group)
-    function = WholeFunction(idata, pm.modelcontext(model), var_name, data=X)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name, data=X)
     known = (function.schema, function.n_columns)
     pair, columns = False, all_features(*known)
     if features is not None:

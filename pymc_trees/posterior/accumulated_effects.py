@@ -24,7 +24,7 @@ from pymc_trees.posterior.reading.features import (
     grid_of,
     grids_by_column,
 )
-from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.posterior.reading.marginal import MarginalFunction
 
 
 @dataclass(frozen=True)
@@ -336,10 +336,12 @@ def accumulated_effects(
     intervals = check_number("intervals", intervals, 1)
     rng = check_seed(random_state, "random_state")
     options = {"data": X, "draws": draws, "random_state": rng}
-    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, group, **options)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, group, **options)
     columns = columns_asked("feature", feature, function)
     grids = grids_by_column(columns, grid, function.schema, function.n_columns)
     rows = function.rows(X, "X")
+    for one in columns:
+        function.check_known(one, rows, "feature")
     rows = rows[rows_chosen(len(rows), subsample, rng)]
     rows = rows[(rows[:, [one.column for one in columns]] != MISSING).all(axis=1)]
     points = [
@@ -365,4 +367,5 @@ def accumulated_effects(
         return add_up(mean(sum(sign * f for sign, f in zip(signs, parts, strict=True))))
 
     dims = {dimension_of(one): one.labels(ends) for one, ends in both}
-    return xr.Dataset({"effect": function.reduced(changed, accumulate, dims, progressbar)})
+    effect = function.reduced(changed, accumulate, dims, progressbar)
+    return function.noted(xr.Dataset({"effect": effect}))

@@ -29,7 +29,7 @@ from pymc_trees.posterior.reading.features import (
     features_of,
     is_missing,
 )
-from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.posterior.reading.marginal import MarginalFunction
 
 COMPARISONS: dict[str, Callable] = {
     "difference": lambda new, old: new - old,
@@ -63,6 +63,7 @@ def predictions(
         Rows of X. A dict gives new values of any data of the model by name, X among them, for this
         call: ``{"X": X_new, "exposure": 1.0}``. One number stands for all rows, and groups may go
         by their labels. Default: the rows currently in the model, and where a dict leaves X out.
+        Random columns of X (`with_columns`) may be left out, or NaN: see the notes.
     by : bool or column, optional
         True for the mean over all rows, a column for the means over the rows with each of its
         values. Columns are those of X and data with an entry for each row, such as ``"exposure"``.
@@ -104,6 +105,16 @@ def predictions(
     IndexError
         For a group past the end of the effects.
 
+    Notes
+    -----
+    Where rows lack a random column, the function is integrated over the prior of the column given
+    its parents at the row (columns of X, data, forests), in each draw and exactly: a sum over the
+    intervals between the cuts of the trees. Such data are columns of a frame, or entries of a dict.
+    Where the rows have a Normal measurement of a Normal column, under the name of the observed
+    variable or of its data, the column is integrated given it; the response takes no part. At the
+    rows that the model was fitted to, the column has its draws. The attribute ``random_columns`` of
+    the result says what was done.
+
     Examples
     --------
     >>> import numpy as np, pymc as pm, pymc_trees as pmt
@@ -132,16 +143,17 @@ def predictions(
     """
     wanted = None if summary is None else check_summary(summary)
     asked = {"data": data, "draws": draws, "random_state": random_state}
-    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, **asked)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows = Rows(function, data, where)
     if by is None or by is False:
         if wanted is None:
-            return xr.Dataset({"prediction": values_at(rows, progressbar)})
-        return xr.Dataset({"prediction": summaries_at(rows, wanted, progressbar)})
+            return function.noted(xr.Dataset({"prediction": values_at(rows, progressbar)}))
+        return function.noted(xr.Dataset({"prediction": summaries_at(rows, wanted, progressbar)}))
     _, taken = rows.together()
     share, dims = means_over(function, taken, by)
     means = function.reduced(taken, share, dims, progressbar)
-    return xr.Dataset({"prediction": means if wanted is None else summarised(means, wanted)})
+    found = means if wanted is None else summarised(means, wanted)
+    return function.noted(xr.Dataset({"prediction": found}))
 
 
 def comparisons(
@@ -214,11 +226,13 @@ def comparisons(
     """
     compare = _comparison(comparison)
     asked = {"data": data, "draws": draws, "random_state": random_state}
-    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, **asked)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows = function.rows(data)
     share, dims = means_over(function, rows, by)
     results = {}
     for feature, values in asked_columns(variables, function):
+        if values is None or np.ndim(np.asarray(values, dtype=object)) == 0:
+            function.check_known(feature, rows, "variables")
         x, of_model = rows[:, feature.column], function.table.cells(feature.column)
         if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):
             values = (0, 1)
@@ -234,7 +248,7 @@ def comparisons(
 
         named = {f"{name}_contrast": contrast} | dims
         results[name] = function.reduced(changed, contrasts, named, progressbar)
-    return xr.Dataset(results)
+    return function.noted(xr.Dataset(results))
 
 
 def means_over(columns, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
@@ -281,7 +295,7 @@ def _comparison(comparison) -> Callable:
     return COMPARISONS[comparison]
 
 
-def asked_columns(variables, function: WholeFunction) -> list[tuple[Feature, Any]]:
+def asked_columns(variables, function: MarginalFunction) -> list[tuple[Feature, Any]]:
     """Columns, and the values that are to be compared, None for the usual ones."""
     which = list(variables) if isinstance(variables, Mapping) else variables
     function.check_named("variables", which if isinstance(which, list | tuple) else [which])
@@ -391,10 +405,11 @@ def slopes(
     {'chain': 1, 'draw': 5}
     """
     asked = {"data": data, "draws": draws, "random_state": random_state}
-    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, **asked)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows, results = function.rows(data), {}
     share, dims = means_over(function, rows, by)
     for feature, _ in asked_columns(variables, function):
+        function.check_known(feature, rows, "variables")
         if feature.levels is not None:
             raise ValueError(
                 f"variables: the column {feature.name!r} has levels and therefore no slope; use "
@@ -416,4 +431,4 @@ def slopes(
             return share((high - low) / width, present)
 
         results[dimension_of(feature)] = function.reduced(changed, slope, dims, progressbar)
-    return xr.Dataset(results)
+    return function.noted(xr.Dataset(results))

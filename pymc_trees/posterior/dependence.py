@@ -18,7 +18,7 @@ from pymc_trees.posterior.reading.features import (
     renamed,
 )
 from pymc_trees.posterior.reading.functions import HeldRows
-from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.posterior.reading.marginal import MarginalFunction
 
 KINDS = ("average", "individual", "both")
 SMALLER = "a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
@@ -121,13 +121,13 @@ def partial_dependence(
     check_choice("kind", kind, KINDS)
     rng = check_seed(random_state, "random_state")
     options = {"data": X, "draws": draws, "random_state": rng}
-    function = WholeFunction(idata, pm.modelcontext(model), var_name, func, group, **options)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, group, **options)
     columns = columns_asked("features", features, function)
     rows = function.rows(X, "X")
     chosen = rows_chosen(len(rows), subsample, rng)
     grid_of_column = grids_by_column(columns, grid, function.schema, function.n_columns)
     grids = [
-        grid_of(one, rows[:, one.column], values)
+        grid_of(one, function.cells(one, rows), values)
         for one, values in zip(columns, grid_of_column, strict=True)
     ]
     # Before the points of a grid that is too fine are made.
@@ -140,7 +140,7 @@ def partial_dependence(
     dims = {
         dimension_of(one): one.labels(values) for one, values in zip(columns, grids, strict=True)
     }
-    return _curves(function, held, shape, chosen, dims, kind, progressbar)
+    return function.noted(_curves(function, held, shape, chosen, dims, kind, progressbar))
 
 
 def _curves(function, held, shape, chosen, dims, kind, progressbar):
@@ -163,7 +163,7 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
     return dataset
 
 
-def columns_asked(name: str, features: Any, function: WholeFunction) -> list[Feature]:
+def columns_asked(name: str, features: Any, function: MarginalFunction) -> list[Feature]:
     """One column, or the two of a pair."""
     listed = features if isinstance(features, list | tuple) else [features]
     function.check_named(

@@ -12,7 +12,7 @@ import xarray as xr
 
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.posterior.draws import SAMPLE, check_answer
-from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.posterior.reading.marginal import MarginalFunction
 from pymc_trees.progress import track
 
 READ = 2**18
@@ -78,7 +78,7 @@ class Rows:
 
     Parameters
     ----------
-    function : WholeFunction
+    function : MarginalFunction
         What is asked.
     data : array, frame, mapping or None
         As for `pymc_trees.predictions`.
@@ -86,7 +86,7 @@ class Rows:
         Which rows are taken.
     """
 
-    def __init__(self, function: WholeFunction, data: Any, where: Any):
+    def __init__(self, function: MarginalFunction, data: Any, where: Any):
         self.function = function
         of_rows = isinstance(data, np.ndarray) or hasattr(data, "iloc")
         in_pieces = of_rows and np.ndim(data) == 2 and len(data) > 0 and not function.is_beside

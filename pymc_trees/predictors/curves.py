@@ -9,6 +9,7 @@ from pymc_trees.arguments import check_choice
 from pymc_trees.predictors import evaluation, laws
 from pymc_trees.predictors.columns import Schema
 from pymc_trees.predictors.laws import KINDS, probabilities_of, summary
+from pymc_trees.predictors.random_columns import averaged, check_known
 from pymc_trees.predictors.rows import as_table, encode_held
 
 
@@ -101,7 +102,8 @@ class Curves:
         for part in self._evaluator.blocks(X, self._response["of"], n_jobs, False):
             parameters = self._of_rows(part)  # type: ignore[attr-defined]
             with np.errstate(all="ignore"):
-                yield law.survival(at, *(one[..., None] for one in parameters))
+                alive = law.survival(at, *(one[..., None] for one in parameters))
+            yield averaged(alive, part.weights)
 
     def _from_hazards(self, X, times, grid, n_jobs):
         """The same as products over a grid."""
@@ -128,7 +130,9 @@ class Curves:
             some = np.repeat(rows[start : start + width], len(grid), axis=0)
             n = len(some) // len(grid)
             long = np.column_stack([np.tile(grid, n), some])
-            parts = self._evaluator.at_encoded([long], [], self._response["of"], n_jobs, False)
+            parts = [*self._evaluator.at_encoded([long], [], self._response["of"], n_jobs, False)]
+            for part in parts:
+                check_known(part, "survival")
             hazards = np.concatenate([self._of_rows(part)[0] for part in parts], axis=1)  # type: ignore[attr-defined]
             alive = np.cumprod(1.0 - hazards.reshape(-1, n, len(grid)), axis=2)
             ahead = np.concatenate([np.ones((len(alive), n, 1)), alive], axis=2)

@@ -12,6 +12,7 @@ from pymc_trees.predictors import hard, mondrian, program, soft
 from pymc_trees.predictors.columns import Schema
 from pymc_trees.predictors.mondrian import MONDRIAN, MondrianTrees
 from pymc_trees.predictors.packed import SOFT, PackedForest
+from pymc_trees.predictors.random_columns import Part, Unknown
 from pymc_trees.predictors.rows import Data, Table, read_rows
 
 BLOCK = 4_000_000
@@ -30,6 +31,13 @@ class Evaluator:
     def __init__(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]):
         self._arrays = arrays
         self.n_draws = int(about["chains"]) * int(about["draws"])
+        self.forests: list[Any] = [
+            (MondrianTrees if one["kind"] == MONDRIAN else PackedForest)(
+                under(arrays, f"forest{k}/"), one
+            )
+            for k, one in enumerate(about["forests"])
+        ]
+        self.unknown = Unknown(about, self.forests)
         self.tables = [
             Table(
                 t["name"],
@@ -39,18 +47,13 @@ class Evaluator:
                     tuple(map(optional_tuple, t["levels"])),
                     t["complete"],
                 ),
+                self.unknown.in_table(k),
             )
-            for t in about["tables"]
+            for k, t in enumerate(about["tables"])
         ]
         self.data = [
             Data(d["name"], d["dtype"], tuple(d["shape"]), optional_tuple(d["levels"]))
             for d in about["data"]
-        ]
-        self.forests: list[Any] = [
-            (MondrianTrees if one["kind"] == MONDRIAN else PackedForest)(
-                under(arrays, f"forest{k}/"), one
-            )
-            for k, one in enumerate(about["forests"])
         ]
         self._program = list(about["program"])
         program.check(self._program)
@@ -97,9 +100,7 @@ class Evaluator:
         ]
         return max(each, default=1)
 
-    def blocks(
-        self, X, results: Sequence[int], n_jobs: int, progressbar: bool
-    ) -> Iterator[list[np.ndarray]]:
+    def blocks(self, X, results: Sequence[int], n_jobs: int, progressbar: bool) -> Iterator[Part]:
         """Values of instructions at some rows of users at a time, (draws, ...)."""
         tables, data, _ = read_rows(X, self.tables, self.data)
         yield from self.at_encoded(tables, data, results, n_jobs, progressbar)
@@ -111,22 +112,31 @@ class Evaluator:
         results: Sequence[int],
         n_jobs: int,
         progressbar: bool,
-    ) -> Iterator[list[np.ndarray]]:
+    ) -> Iterator[Part]:
         """The same at rows that are read."""
-        n = len(tables[0])
+        n, lacking = len(tables[0]), self.unknown.lacking(tables)
         jobs = (cpu_count() or 1) if n_jobs == -1 else check_number("n_jobs", n_jobs, 1)
-        width = max(1, BLOCK // (self.n_draws * self._outputs(results) * jobs))
+        each = self._outputs(results) * self.unknown.cells(tables)
+        width = max(1, BLOCK // (self.n_draws * each * jobs))
         width = min(width, max(1, -(-n // jobs)))
         starts = range(0, n, width)
 
         def work(start):
             stop = min(start + width, n)
+            axes = [1 + d.shape.index(-1) for d in self.data]
+            some = [rows[start:stop] for rows in tables]
             beside = [
-                np.take(one, np.arange(start, stop), axis=1 + d.shape.index(-1))
-                for one, d in zip(data, self.data, strict=True)
+                np.take(one, np.arange(start, stop), axis=axis)
+                for one, axis in zip(data, axes, strict=True)
             ]
-            values = self.values(results, [rows[start:stop] for rows in tables], beside)
-            return [np.broadcast_to(v, (self.n_draws, *v.shape[1:])) for v in values]
+            weights = None
+            if lacking:
+                asked = (lacking, results, self.values, self.n_draws)
+                some, beside, weights = self.unknown.expanded(*asked, some, beside, axes)
+            values = self.values(results, some, beside)
+            part = Part(np.broadcast_to(v, (self.n_draws, *v.shape[1:])) for v in values)
+            part.weights = weights
+            return part
 
         track = _tracker(progressbar)
         if jobs == 1 or len(starts) == 1:

@@ -152,8 +152,17 @@ def shape_of(law: str, parameters: Sequence[np.ndarray]) -> tuple[int, ...]:
     return np.broadcast_shapes(*shapes)
 
 
-def quantiles(law: Law, parameters: Sequence[np.ndarray], q: Sequence[float]) -> np.ndarray:
-    """(Q, ...) quantiles of the mixture over draws, of a law made of normals."""
+def quantiles(
+    law: Law,
+    parameters: Sequence[np.ndarray],
+    q: Sequence[float],
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """(Q, ...) quantiles of the mixture over draws, of a law made of normals.
+
+    ``weights`` (D, n) of a law without components add up to 1 over the draws, for each row; default
+    equal ones.
+    """
     if law.components is not None:
         parts = np.broadcast_arrays(*law.components(*parameters))
         weight, loc, scale = (
@@ -164,6 +173,8 @@ def quantiles(law: Law, parameters: Sequence[np.ndarray], q: Sequence[float]) ->
         assert law.location_scale is not None
         loc, scale = np.broadcast_arrays(*law.location_scale(*parameters))
         weight = np.full((len(loc), *[1] * (loc.ndim - 1)), 1.0 / len(loc))
+        if weights is not None:
+            weight = weights.reshape(weights.shape + (1,) * (loc.ndim - 2))
     with np.errstate(all="ignore"):  # components without weight have no scale
         return law.outward(np.stack([_quantile(weight, loc, scale, one) for one in q]))
 

@@ -15,6 +15,7 @@ from pymc_trees.predictors.curves import Curves
 from pymc_trees.predictors.elsewhere.methods import Elsewhere
 from pymc_trees.predictors.evaluation import Evaluator, under
 from pymc_trees.predictors.laws import KINDS, probabilities_of, summary
+from pymc_trees.predictors.random_columns import Part, as_draws, averaged, check_known, one_cell
 
 SAMPLE = ("chain", "draw")
 
@@ -67,6 +68,8 @@ class Predictor(Elsewhere, Curves):
     the cells of each row by the name of their column (as JSON has them), or a dict of column and
     cells. NaN and None are missing cells. A model with data beside X, such as an exposure, or with
     forests of different inputs, takes a dict with the name of each: ``{"X": X, "exposure": e}``.
+    Random columns of the model may be left out, or NaN: functions and responses are integrated over
+    their law, where the predictor holds it.
 
     A few rows go through the trees of all draws at once, many rows through one tree after another;
     the results are equal, and so they are for any ``n_jobs``.
@@ -167,7 +170,7 @@ class Predictor(Elsewhere, Curves):
         outputs = [self._output(name) for name in var_names]
         of = [one.of for one in outputs]
         for part in self._evaluator.blocks(X, of, n_jobs, progressbar):
-            yield _moved(part, outputs)
+            yield [averaged(v, part.weights) for v in _moved(part, outputs)]
 
     def predict(
         self,
@@ -226,7 +229,7 @@ class Predictor(Elsewhere, Curves):
         done = []
         for part in self._evaluator.blocks(X, results, n_jobs, progressbar):
             [values] = [self._mean_of(part)] if outputs is None else _moved(part, outputs)
-            done.append(summary(values, kind, probabilities))
+            done.append(summary(averaged(values, part.weights), kind, probabilities))
         return np.concatenate(done)
 
     def predict_proba(self, X, *, n_jobs: int = 1, progressbar: bool = False) -> np.ndarray:
@@ -255,7 +258,7 @@ class Predictor(Elsewhere, Curves):
         done = []
         for part in self._evaluator.blocks(X, self._response["of"], n_jobs, progressbar):
             [p] = self._of_rows(part)
-            p = p.mean(axis=0)
+            p = averaged(p, part.weights).mean(axis=0)
             done.append(np.stack([1.0 - p, p], axis=-1) if self.law == "bernoulli" else p)
         return np.concatenate(done)
 
@@ -286,6 +289,8 @@ class Predictor(Elsewhere, Curves):
         drawn = []
         for part in self._evaluator.blocks(X, self._response["of"], n_jobs, progressbar):
             parameters = self._of_rows(part)
+            if part.weights is not None:
+                parameters = one_cell(rng, parameters, part.weights)
             drawn.append(
                 law.draw(rng, laws.shape_of(self._response["law"], parameters), *parameters)
             )
@@ -317,7 +322,7 @@ class Predictor(Elsewhere, Curves):
                 f"the parameters {list(self.parameters)}."
             )
         at = [name for name in names if name in self._outputs]
-        values = self._at_all_rows(X, at, n_jobs, progressbar)
+        values = self._at_all_rows(X, at, n_jobs, progressbar, known=True)
         for name in set(names) - set(at):
             own = self.parameters[name]
             values[name] = own.reshape(self._evaluator.n_draws, *own.shape[2:])
@@ -397,10 +402,18 @@ class Predictor(Elsewhere, Curves):
 
     # -------------------------------------------------------------------------------- Evaluation
 
-    def _at_all_rows(self, X, names: list[str], n_jobs, progressbar) -> dict[str, np.ndarray]:
-        """(draws, ...) values of functions, with the axes of the model."""
+    def _at_all_rows(
+        self, X, names: list[str], n_jobs, progressbar, known: bool = False
+    ) -> dict[str, np.ndarray]:
+        """(draws, ...) values of functions, with the axes of the model; ``known``: cells are."""
         outputs = [self._output(name) for name in names]
-        parts = self._evaluator.blocks(X, [one.of for one in outputs], n_jobs, progressbar)
+        parts = []
+        for part in self._evaluator.blocks(X, [one.of for one in outputs], n_jobs, progressbar):
+            if known:
+                check_known(part, "function")
+            each = [averaged(v, part.weights) for v in _moved(part, outputs)]
+            back = zip(each, outputs, strict=True)
+            parts.append([np.moveaxis(v, 1, 1 + one.axis) for v, one in back])
         return {
             name: np.concatenate(blocks, axis=1 + one.axis)
             for name, one, blocks in zip(names, outputs, zip(*parts, strict=True), strict=True)
@@ -452,16 +465,24 @@ class Predictor(Elsewhere, Curves):
     def _mean_of(self, part: list[np.ndarray]) -> np.ndarray:
         return laws.LAWS[self._response["law"]].mean(*self._of_rows(part))
 
-    def _of_y(self, part, kind, probabilities, rng) -> np.ndarray:
+    def _of_y(self, part: Part, kind, probabilities, rng) -> np.ndarray:
         """Summary of a new observation."""
         law, parameters = laws.LAWS[self._response["law"]], self._of_rows(part)
+        weights = part.weights
         if kind in ("mean", "sd"):
             mean = law.mean(*parameters)
             if kind == "mean":
-                return mean.mean(axis=0)
-            return np.sqrt(law.variance(*parameters).mean(axis=0) + mean.var(axis=0))
+                return averaged(mean, weights).mean(axis=0)
+            if weights is None:
+                return np.sqrt(law.variance(*parameters).mean(axis=0) + mean.var(axis=0))
+            square = averaged(law.variance(*parameters) + mean**2, weights).mean(axis=0)
+            return np.sqrt(square - averaged(mean, weights).mean(axis=0) ** 2)
         if law.location_scale is not None or law.components is not None:
-            return np.moveaxis(laws.quantiles(law, parameters, probabilities), 0, -1)
+            if weights is not None:
+                parameters, weights = as_draws(parameters, weights)
+            return np.moveaxis(laws.quantiles(law, parameters, probabilities, weights), 0, -1)
+        if weights is not None:
+            parameters = one_cell(rng, parameters, weights)
         drawn = law.draw(rng, laws.shape_of(self._response["law"], parameters), *parameters)
         return summary(drawn, kind, probabilities)
 

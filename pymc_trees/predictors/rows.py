@@ -3,7 +3,7 @@
 Levels become codes 0, 1, .. and missing cells the number `MISSING`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,45 @@ def encode_held(X: Any, schema: Schema, name: str = "X") -> np.ndarray:
         return encode_matrix(checked(matrix_of_reals(X, name), name), schema, name)
     _check_width(len(columns), schema, name)
     return matrix_of(columns, schema, name)
+
+
+def encode_partly(
+    X: Any, schema: Schema, n_random: int, name: str = "X", encode: Callable = encode_held
+) -> np.ndarray:
+    """The same of rows that may lack the last columns, which are random: missing cells.
+
+    ``encode`` reads rows with all columns of a schema.
+    """
+    if not n_random:
+        return encode(X, schema, name)
+    first = len(schema.rules) - n_random
+    names, own = column_names(X), schema.names or ()
+    if names is None:
+        if len(np.shape(X)) != 2 or np.shape(X)[1] != first:
+            return encode(X, schema, name)
+        constant = Schema(None, schema.rules[:first], schema.levels[:first], schema.complete)
+        return _with_missing(encode(X, constant, name), n_random)
+    if all(one in names for one in own[first:]):
+        return encode(X, schema, name)
+    constant = Schema(own[:first], schema.rules[:first], schema.levels[:first], schema.complete)
+    known = frame_of(X, [one for one in names if one not in own[first:]])
+    rows = _with_missing(encode(known, constant, name), n_random)
+    for j, one in enumerate(own[first:], start=first):
+        if one in names:
+            [rows[:, j]] = encode(frame_of(X, [one]), Schema.of_numbers(1, (one,)), name).T
+    return rows
+
+
+def _with_missing(rows, n: int) -> np.ndarray:
+    return np.column_stack([np.asarray(rows), np.full((len(rows), n), MISSING)])
+
+
+def frame_of(X: Any, names: list[str]) -> Any:
+    """A frame with some of its columns."""
+    if is_lazy(X):
+        return X.select(names)
+    which = [list(column_names(X) or ()).index(one) for one in names]
+    return X.iloc[:, which] if hasattr(X, "iloc") else X[:, which]
 
 
 def encode_matrix(matrix: np.ndarray, schema: Schema, name: str) -> np.ndarray:
@@ -186,6 +225,8 @@ class Table(NamedTuple):
 
     name: str
     schema: Schema
+    n_random: int = 0
+    """Columns that are random variables, the last ones: they may be left out."""
 
 
 class Data(NamedTuple):
@@ -216,7 +257,9 @@ def read_rows(
         )
     if unknown := [name for name in given if name not in names]:
         raise ValueError(f"X has {unknown}, which the model does not: give {names}.")
-    matrices = [encode_held(as_table(given[t.name]), t.schema, t.name) for t in tables]
+    matrices = [
+        encode_partly(as_table(given[t.name]), t.schema, t.n_random, t.name) for t in tables
+    ]
     numbers = [_beside(given[d.name], d, len(matrices[0])) for d in data]
     lengths = {t.name: len(x) for t, x in zip(tables, matrices, strict=True)}
     for d, x in zip(data, numbers, strict=True):

@@ -190,8 +190,10 @@ def test_known_cells_at_new_rows():
     np.testing.assert_allclose(
         found.to_array().to_numpy().ravel()[-2:], np.mean(values, axis=0), rtol=1e-12
     )
+    own = pmt.predictions(idata, model)["prediction"]
+    np.testing.assert_array_equal(own, idata.posterior.f)
     with pytest.raises(ValueError, match="depends on random columns of X"):
-        pmt.predictions(idata, model, var_name="f")
+        pmt.summarise_function(idata, model)
 
 
 # --------------------------------------------------------------------------------- What is refused

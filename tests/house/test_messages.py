@@ -294,8 +294,8 @@ UNTRIED = {
             "pymc_trees.Hybrid and pymc_trees.LatentColumn; find_MAP, fit and other "
             "methods that need gradients of every variable cannot treat a forest.",
             "… depends on random columns of X, whose cells differ from draw to draw: give "
-            "a frame with the columns … as …. At the model's own rows its draws are those "
-            "in idata.",
+            "a frame with the columns … as …, without missing cells in …. predictions() "
+            "integrates over what is unknown.",
             "moves=…: … has random columns (with_columns), whose rows move. Use … only.",
             "vars: … is not a random column of BART or DecisionTree. Declare it with "
             "pymc_trees.with_columns, or leave it to pm.sample().",

@@ -168,11 +168,7 @@ class ColumnsThatMatter:
         self._splits: list[tuple[int, list[int]]] = []
         """Number of the tree variable, and the columns of the table that its columns are."""
         for one, base in zip(function.evaluated, function.bases, strict=True):
-            place = next(
-                place
-                for source, place in zip(function.table.sources, function.table.places, strict=True)
-                if base in source.variables
-            )
+            place = function.table.columns_of(base)
             if without_cast(one.X) is base and _splits_are_all(one.tree):
                 self._splits.append((function.trees.index(one.tree), place))
             else:
@@ -206,10 +202,15 @@ def _outside(function: WholeFunction) -> set[int]:
         if source.schema is None:
             found |= set(place)
             continue
-        for base in set(source.variables) & set(ancestors([whole])):
-            for node in applys_between([base], [whole]):
-                if base in node.inputs:
-                    found |= {place[j] for j in _taken_by(node, base, len(place))}
+        own = [(v, place) for v in source.variables]
+        own += [(v, [place[j] for j in columns]) for v, columns in source.inner]
+        below = set(ancestors([whole]))
+        for base, columns in own:
+            for node in applys_between([base], [whole]) if base in below else ():
+                if base in node.inputs and base.ndim == 2:
+                    found |= {columns[j] for j in _taken_by(node, base, len(columns))}
+                elif base in node.inputs:
+                    found |= set(columns)
     return found
 
 

@@ -330,7 +330,13 @@ class Translation:
 
     def _add(self, v: Variable) -> int:
         if v in self._known:
-            known = self._known[v]
+            known = dict(self._known[v])
+            index = known.pop("index", None)
+            if index is not None:  # some columns of a table
+                rows = {"op": known["op"], "of": [], "place": known["place"]}
+                known_rows = [k for k, step in enumerate(self.program) if step == rows]
+                at = known_rows[0] if known_rows else self._append("rows", place=known["place"])
+                return self._append("pick", [at], index=index)
             return self._append(known["op"], **{k: x for k, x in known.items() if k != "op"})
         if isinstance(v, Constant | SharedVariable):
             return self._constant(v, v.data if isinstance(v, Constant) else v.get_value())

@@ -7,7 +7,8 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.distributions.data.named import present
+from pymc_trees.distributions.data.random_columns import latent_part
+from pymc_trees.distributions.data.table import n_random_columns
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.draws import (
     SAMPLE,
@@ -25,9 +26,12 @@ from pymc_trees.posterior.exporting.expressions import (
     response_of,
     widened,
 )
-from pymc_trees.posterior.reading.functions import bases_of, random_below
+from pymc_trees.posterior.exporting.facts import data_facts, first_row, plain_labels, table_facts
+from pymc_trees.posterior.exporting.random_columns import law_facts
+from pymc_trees.posterior.reading.functions import bases_of, random_below, random_beside
+from pymc_trees.posterior.reading.random_inputs import RandomInputs, random_inputs
 from pymc_trees.posterior.reading.table import Source
-from pymc_trees.posterior.reading.whole import opened
+from pymc_trees.posterior.reading.whole import Part, has_inside, opened
 from pymc_trees.predictors.evaluation import Evaluator
 from pymc_trees.predictors.predictor import Predictor
 
@@ -96,7 +100,10 @@ def predictor(
     functions = {v.name: v for v in model.deterministics if _evaluates(model, v)}
     named = {n: functions[n] for n in names or () if n in functions}
     parameters = None if names is None else [n for n in names if n not in functions]
-    for name, v in (functions if names is None else named).items():
+    wanted = functions if names is None else named
+    if any(n_random_columns(rv) for rv in model.free_RVs):  # their tables hold those of others
+        wanted = dict(sorted(wanted.items(), key=lambda one: not _at_random_rows(model, one[1])))
+    for name, v in wanted.items():
         maker.add_function(str(name), v, required=names is not None)
     if names is None or not named:
         maker.add_unnamed(required=not maker.functions)
@@ -110,6 +117,7 @@ def predictor(
                 "response out, and call function with the parameters of each draw."
             ) from error
         why = str(error)
+    maker.add_laws()
     maker.add_parameters(parameters)
     return maker.made(why)
 
@@ -128,6 +136,7 @@ def predictor_of(
     for name in functions:
         maker.add_function(name, model[name], required=True)
     maker.add_response(response)
+    maker.add_laws()
     maker.add_parameters(None)
     return maker.made("", classes)
 
@@ -162,6 +171,9 @@ class _Maker:
         self.functions: dict[str, int] = {}
         self._seen: set[Variable] = set()
         self.response: dict[str, Any] | None = None
+        self._random: list[dict[str, Any]] = []
+        self.columns: dict[str, RandomInputs] = {}
+        """Inputs with random columns, by the names of these."""
         self.parameters: list[str] = []
 
     # ------------------------------------------------------------------------------ Expressions
@@ -223,20 +235,28 @@ class _Maker:
         """Check that a row of an expression depends on its own row alone; keep what it takes."""
         evaluated = evaluations([variable], blockers=self.model.basic_RVs)
         bases = bases_of(evaluated, self.model)
-        others = [v for v in random_below(self.model, variable) if not is_tree_variable(v)]
+        others = [v for v in random_beside(self.model, variable) if not is_tree_variable(v)]
         observed = [v.name for v in others if v in self.model.observed_RVs]
         lost = [v.name for v in others if v.name not in self.posterior]
         if observed or lost:
             raise _NotCarried(f"{name} depends on {observed or lost}, which have no draws")
-        if any(random_below(self.model, one.X) for one in evaluated):
+        inputs = random_inputs(evaluated, bases)
+        beside = [v for one in inputs.values() for v in one.columns.values()]
+        if any(
+            set(random_below(self.model, one.X, beside)) - _latent(self.model, beside)
+            for one in evaluated
+        ):
             raise _NotCarried(f"{name} evaluates trees at rows that are random")
         first = {v: self._draw(v.name)[0] for v in others}
         try:
-            table, found, _ = opened(self.model, variable, name, evaluated, bases, first, {})
+            part = Part(variable, name, evaluated, bases)
+            table, found, _ = opened(self.model, part, first, {})
         except ValueError as error:
             raise _NotCarried(str(error)) from error
         if found.own:
             raise _NotCarried(f"{name} takes numbers that belong to the training rows")
+        for taken_apart in inputs.values():
+            self.columns |= dict.fromkeys(taken_apart.columns, taken_apart)
         for source in table.sources:
             self._take(source)
         for one in evaluated:
@@ -248,6 +268,13 @@ class _Maker:
         new = [v for v in source.variables if v not in self.known]
         if not new:
             return
+        for k, one in enumerate(self.sources):
+            if source.schema is not None and len(new) == 1 and not source.n_random:
+                if has_inside(one, new[0], source.values, source.schema):
+                    columns = [None, source.values.shape[1], None]
+                    index = [[None, None, None], columns]
+                    self.known[new[0]] = {"op": "rows", "place": k, "index": index}
+                    return
         place = len(self.sources)
         for k, one in enumerate(self.sources):
             alike = one.schema is not None and source.schema is not None
@@ -260,12 +287,19 @@ class _Maker:
                 raise _NotCarried(f"two of its tables are named {source.name}")
         if place == len(self.sources):
             self.sources.append(source)
+        else:
+            inner = (*self.sources[place].inner, *source.inner)
+            self.sources[place] = self.sources[place]._replace(inner=inner)
         for v in new:
             self.known[v] = {"op": "rows" if source.schema is not None else "data", "place": place}
+        for v, own in source.inner:
+            some = own[0] if v.ndim == 1 else [own[0], own[-1] + 1, None]
+            index = [[None, None, None], some]
+            self.known.setdefault(v, {"op": "rows", "place": place, "index": index})
 
     def _know(self, name: str, variable: Variable) -> None:
         """Draws of the random variables of an expression."""
-        for v in random_below(self.model, variable):
+        for v in random_beside(self.model, variable):
             if is_tree_variable(v) or v in self.known:
                 continue
             if v.name not in self.posterior:
@@ -277,6 +311,19 @@ class _Maker:
         """(draws, ...) numbers of a variable."""
         kept = self.posterior[name].transpose(*SAMPLE, ...).isel(draw=self.which).to_numpy()
         return widened(kept.reshape(-1, *kept.shape[2:]))
+
+    def add_laws(self) -> None:
+        """Laws of random columns, as far as they are known at other rows."""
+        self._random = [law_facts(self, name, inputs) for name, inputs in self.columns.items()]
+
+    def law_numbers(self, name: str, opened: Sequence[Part], parameters: list[Variable]):
+        """Instructions of the parameters of a law, or why they are not known at other rows."""
+        try:
+            for one in opened:
+                self._open(name, one.variable)
+            return self._translated(name, parameters), ""
+        except _NotCarried as error:
+            return [], str(error)
 
     # ------------------------------------------------------------------------------- Parameters
 
@@ -323,14 +370,14 @@ class _Maker:
             arrays |= {f"forest{k}/{name}": one for name, one in own.items()}
         arrays |= {f"draws/{name}": one for name, one in self.drawn.items()}
         coords = {
-            "chain": _plain(self.posterior["chain"].to_numpy()),
-            "draw": _plain(self.posterior["draw"].to_numpy()[self.which]),
+            "chain": plain_labels(self.posterior["chain"].to_numpy()),
+            "draw": plain_labels(self.posterior["draw"].to_numpy()[self.which]),
         }
         facts: dict[str, Any] = {
             "chains": self.chains,
             "draws": len(self.which),
-            "tables": [_table(self.sources[k]) for k in tables],
-            "data": [_data(self.sources[k]) for k in beside],
+            "tables": [table_facts(self.sources[k]) for k in tables],
+            "data": [data_facts(self.sources[k]) for k in beside],
             "forests": forests,
             "program": steps,
             "functions": {
@@ -344,6 +391,8 @@ class _Maker:
             "classes": classes,
             "default": next(iter(self.functions)) if len(self.functions) == 1 else None,
         }
+        if self.columns:
+            facts["random"] = [{**one, "table": tables.index(one["table"])} for one in self._random]
         shapes = self._shapes(Evaluator(facts, arrays), tables, beside)
         for name, one in facts["functions"].items():
             [axis], ndim = shapes([one["of"]])
@@ -374,7 +423,7 @@ class _Maker:
 
         def at(n: int, results: list[int], ndim: int) -> list[tuple[int, ...]]:
             some = [self.sources[k].values[[0] * n] for k in tables]
-            others = [_first(self.sources[k], n) for k in beside]
+            others = [first_row(self.sources[k], n) for k in beside]
             values = evaluator.values(results, some, others)
             return [(1,) * (ndim - v.ndim + 1) + v.shape[1:] for v in values]
 
@@ -396,59 +445,18 @@ class _Maker:
 
     def _labels(self, dims: list[str]) -> dict[str, list]:
         known = {dim: self.model.coords.get(dim) for dim in dims}
-        return {dim: _plain(np.asarray(one)) for dim, one in known.items() if one is not None}
+        return {dim: plain_labels(np.asarray(one)) for dim, one in known.items() if one is not None}
 
 
-# ----------------------------------------------------------------------------- Facts, as JSON has
+def _at_random_rows(model: pm.Model, variable: Variable) -> bool:
+    """Whether it evaluates a forest with random columns."""
+    found = evaluations([variable], blockers=model.basic_RVs)
+    return any(n_random_columns(one.tree) for one in found)
 
 
-def _table(source: Source) -> dict[str, Any]:
-    schema = source.schema
-    assert schema is not None
-    levels = [None if one is None else _levels(source.name, one) for one in schema.levels]
-    return {
-        "name": source.name,
-        "names": None if schema.names is None else list(schema.names),
-        "rules": list(schema.rules),
-        "levels": levels,
-        "complete": schema.complete,
-    }
-
-
-def _data(source: Source) -> dict[str, Any]:
-    [variable] = source.variables
-    shape = list(present(variable).shape)
-    shape[source.axis] = -1
-    levels = source.levels[0] if len(shape) == 1 else None
-    return {
-        "name": source.name,
-        "dtype": str(np.dtype(variable.dtype)),
-        "shape": shape,
-        "levels": None if levels is None else _levels(source.name, levels),
-    }
-
-
-def _first(source: Source, n: int) -> np.ndarray:
-    """The first row of data beside X, n times, with an axis for the draws."""
-    [variable] = source.variables
-    return np.take(np.asarray(present(variable)), [0] * n, axis=source.axis)[None]
-
-
-def _levels(name: str, levels: tuple) -> list:
-    plain = [one.item() if isinstance(one, np.generic) else one for one in levels]
-    wrong = [one for one in plain if not isinstance(one, str | bool | int | float)]
-    if wrong:
-        raise ValueError(
-            f"{name} has levels of type {type(wrong[0]).__name__}, which a predictor cannot hold: "
-            "convert the column to text or numbers before you fit."
-        )
-    return plain
-
-
-def _plain(labels: np.ndarray) -> list:
-    """Labels as text, numbers and bools."""
-    kept = labels.tolist() if labels.dtype.kind in "biufUO" else labels.astype(str).tolist()
-    return [one if isinstance(one, str | bool | int | float) else str(one) for one in kept]
+def _latent(model: pm.Model, columns: Sequence[Variable]) -> set[Variable]:
+    """Random variables of random columns."""
+    return {v for one in columns for v in (one, latent_part(model, one)) if v is not None}
 
 
 def _evaluates(model: pm.Model, variable: Variable) -> bool:

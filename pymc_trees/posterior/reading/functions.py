@@ -29,6 +29,7 @@ from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.draws import SAMPLE, StoredDraws, checked_draws, draws_of, model_of
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.indices import check_indices
+from pymc_trees.posterior.reading.random_inputs import check_not_random, columns_of, inputs_at
 from pymc_trees.posterior.reading.rowwise import OtherRowsError, check_rowwise
 from pymc_trees.predictors.columns import Schema
 from pymc_trees.progress import track
@@ -99,10 +100,11 @@ class Expression:
         """For each of these the variable that holds the rows of X, from which its own are made."""
         self.trees = list(dict.fromkeys(one.tree for one in self.evaluated))
         posterior = idata["posterior"]
-        below = random_below(model, variable, self.bases)
+        below = random_beside(model, variable)
         self.others = [rv for rv in below if rv not in self.trees]
         """Other random variables in the expression, whose draws are inserted."""
         _check_recorded(name, self.others, model, posterior)
+        self._checked, self._posterior = checked, posterior
         drawn = [*self.trees, *self.others]
         self.draws = [checked.get(v.name) or StoredDraws(posterior[v.name]) for v in drawn]
         held = {v: d.shape[2:] for v, d in zip(drawn, self.draws, strict=True)}
@@ -125,7 +127,7 @@ class Expression:
 
     def _at_rows(self, at: Variable, drawn: dict[Variable, Variable]) -> Variable:
         """The expression at a matrix of rows, with inputs for the variables that are drawn."""
-        replaced = dict.fromkeys(self.bases, at) | drawn
+        replaced = inputs_at(self.evaluated, self.bases, at) | drawn
         [outputs] = clone_replace([self.variable], replaced, rebuild_strict=False)
         return outputs
 
@@ -148,9 +150,8 @@ class Expression:
 
     def rows(self, X: Any, name: str = "X") -> np.ndarray:
         """(n, p) matrix of other rows, or of the model's own when None; the name is for errors."""
-        if X is None:
-            check_not_random(self.evaluated, self.name, name)
         rows = self.X if X is None else encode(X, self.schema, name)
+        check_not_random(self.evaluated, self.name, name, None if X is None else rows)
         if len(rows) == 0:
             raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
         return rows
@@ -225,6 +226,14 @@ def random_below(
     return [rv for rv in model.basic_RVs if rv in seen]
 
 
+def random_beside(model: pm.Model, variable: Variable) -> list[Variable]:
+    """The same, without random columns of X: these are columns of the rows."""
+    evaluated = evaluations([variable], blockers=model.basic_RVs)
+    bases = bases_of(evaluated, model)
+    columns = columns_of(evaluated, bases)
+    return [rv for rv in random_below(model, variable, [*bases, *columns]) if rv not in columns]
+
+
 def bases_of(evaluated: list[Evaluation], model: pm.Model) -> list[Variable]:
     """For each evaluation the variable whose rows are those of X.
 
@@ -271,19 +280,6 @@ def rows_now(base: Variable, tree: Variable) -> np.ndarray:
     """Rows of X as the model has them; of a forest with random columns its reference rows."""
     known = training_rows(tree) if n_random_columns(tree) else base.eval()
     return np.asarray(known, dtype=np.float64)
-
-
-def check_not_random(evaluated: list[Evaluation], name: str, argument: str) -> None:
-    """Raise an error for the model's own rows where columns of these are random variables."""
-    for one in evaluated:
-        if n_random_columns(one.tree):
-            schema = schema_of(one.tree)
-            names = [] if schema is None else list(schema.names or ())
-            raise ValueError(
-                f"{name} depends on random columns of X, whose cells differ from draw to draw: "
-                f"give a frame with the columns {names} as {argument}. At the model's own rows its "
-                "draws are those in idata."
-            )
 
 
 def inputs_of(
@@ -439,7 +435,7 @@ def _evaluates_trees(model: pm.Model, variable: Variable) -> bool:
 
 def _is_of_trees(model: pm.Model, variable: Variable) -> bool:
     """Whether a Deterministic depends on trees and on nothing else that is random."""
-    random = random_below(model, variable)
+    random = random_beside(model, variable)
     return bool(random) and all(is_tree_variable(v) for v in random)
 
 
@@ -460,7 +456,7 @@ def _that_can_be_asked(model: pm.Model, names: list[str], can_be_asked: Callable
     rng = np.random.default_rng(0)
 
     def can_be(variable):
-        others = [rv for rv in random_below(model, variable) if not is_tree_variable(rv)]
+        others = [rv for rv in random_beside(model, variable) if not is_tree_variable(rv)]
         if any(rv in model.observed_RVs for rv in others):
             return False
         # any values will do; different ones, where an entry of them is taken

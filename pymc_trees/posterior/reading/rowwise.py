@@ -28,6 +28,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, indices_from_subtensor
 import pymc_trees.targets.rows  # noqa: F401  (the rules of `Reader.read`)
 from pymc_trees.distributions.data.named import present
 from pymc_trees.distributions.forest_inputs import Evaluation
+from pymc_trees.posterior.reading.random_inputs import inputs_at
 from pymc_trees.posterior.reading.table import Beside, RowTable
 from pymc_trees.targets.graph import dependent_on
 from pymc_trees.targets.rows import Aligned, MixedRowsError, NotRowwiseError, Reader
@@ -253,9 +254,11 @@ def _of_one_matrix(variable, evaluated, bases, free, table, n) -> tuple[Variable
     ends = np.cumsum([0, *sizes])
     parts = [rows[:, a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
     replaced = {one.outputs: part for one, part in zip(evaluated, parts, strict=False)}
+    at = inputs_at(evaluated, bases, parts[-1]) if table is None else table.parts(parts[-1])
+    # random columns of X have no copy either
+    free = free | {v: column for v, column in at.items() if v.ndim == 1}
     # where X is used outside the trees, which are replaced first
     [whole] = clone_replace([variable], replaced | free, rebuild_strict=False)
-    at = dict.fromkeys(bases, parts[-1]) if table is None else table.parts(parts[-1])
     [whole] = clone_replace([whole], at, rebuild_strict=False)
     return rows, whole
 

@@ -18,6 +18,7 @@ from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.named import present
 from pymc_trees.distributions.data.table import encode
 from pymc_trees.predictors.columns import CONTINUOUS, SUBSET, Schema
+from pymc_trees.predictors.rows import encode_partly
 
 ANY_X = "X"
 """Name of the inputs of all forests where they are one, beside that of their model data."""
@@ -45,6 +46,10 @@ class Source(NamedTuple):
     levels: tuple[tuple | None, ...]
     axis: int = 0
     """Of the rows in the variable."""
+    inner: tuple[tuple[Variable, list[int]], ...] = ()
+    """Variables of the model that are some of these columns."""
+    n_random: int = 0
+    """Columns that are random variables, the last ones: they may be left out."""
 
     @property
     def is_whole(self) -> bool:
@@ -123,11 +128,23 @@ class RowTable:
 
     def parts(self, at: Variable) -> dict[Variable, Variable]:
         """What each variable of the model is, for a matrix of rows."""
-        return {
-            variable: _part(at, source, variable, place, self.width)
-            for source, place in zip(self.sources, self.places, strict=True)
-            for variable in source.variables
-        }
+        parts: dict[Variable, Variable] = {}
+        for source, place in zip(self.sources, self.places, strict=True):
+            parts |= {v: _part(at, source, v, place, self.width) for v in source.variables}
+            for v, own in source.inner:
+                some = [place[j] for j in own]
+                parts[v] = at[:, some[0]] if v.ndim == 1 else _matrix(at, some, self.width)
+        return parts
+
+    def columns_of(self, base: Variable) -> list[int]:
+        """Columns that inputs of trees are."""
+        for source, place in zip(self.sources, self.places, strict=True):
+            if base in source.variables:
+                return place
+            for v, own in source.inner:
+                if v is base:
+                    return [place[j] for j in own]
+        raise KeyError(base)
 
     def cells(self, k: int) -> np.ndarray:
         """(n,) numbers that the model has now in a column."""
@@ -246,7 +263,8 @@ def _check_lengths(lengths: Mapping[str, int]) -> None:
 
 
 def _names_of(source: Source) -> list[str]:
-    return [str(v.name) for v in source.variables]
+    inner = [v for v, _ in source.inner if v.ndim == 2]
+    return [str(v.name) for v in [*source.variables, *inner]]
 
 
 def _check_same(name: str, one: Source, other: Source, k: int) -> None:
@@ -262,12 +280,7 @@ def _check_same(name: str, one: Source, other: Source, k: int) -> None:
 
 def _part(at, source, variable, place, width):
     """The columns of one source, as its variable has them."""
-    if len(place) == width and place == list(range(width)):
-        part = at
-    elif place == list(range(place[0], place[0] + len(place))):
-        part = at[:, place[0] : place[0] + len(place)]
-    else:
-        part = pt.stack([at[:, k] for k in place], axis=1)
+    part = _matrix(at, place, width)
     if source.schema is not None:
         return part
     if variable.ndim == 1:
@@ -278,10 +291,19 @@ def _part(at, source, variable, place, width):
     return pt.moveaxis(part, 0, source.axis).astype(variable.dtype)
 
 
+def _matrix(at: Variable, place: list[int], width: int) -> Variable:
+    """Some columns of a matrix of rows."""
+    if len(place) == width and place == list(range(width)):
+        return at
+    if place == list(range(place[0], place[0] + len(place))):
+        return at[:, place[0] : place[0] + len(place)]
+    return pt.stack([at[:, k] for k in place], axis=1)
+
+
 def _numbers(source: Source, given: Any, key: str) -> np.ndarray:
     """(m, columns) numbers of what users give for a source; a single row stands for all."""
     if source.schema is not None:
-        return encode(given, source.schema, key)
+        return encode_partly(given, source.schema, source.n_random, key, encode)
     [variable] = source.variables
     values = np.asarray(given)
     if values.dtype.kind in "OUS" and source.levels[0] is not None:
@@ -316,10 +338,15 @@ def _code(source: Source, key: str, level: Any) -> float:
 # ---------------------------------------------------------------------------- Making the sources
 
 
-def inputs_source(name, bases: Sequence[Variable], X: np.ndarray, schema: Schema) -> Source:
-    """Inputs of forests."""
+def inputs_source(
+    name, bases: Sequence[Variable], X: np.ndarray, schema: Schema, random: Any = None
+) -> Source:
+    """Inputs of forests; ``random`` are those with random columns, taken apart."""
     names = schema.names or tuple(f"x{j}" for j in range(X.shape[1]))
-    return Source(name, list(dict.fromkeys(bases)), X, schema, names, schema.levels)
+    source = Source(name, list(dict.fromkeys(bases)), X, schema, names, schema.levels)
+    if random is None:
+        return source
+    return source._replace(inner=tuple(random.inner), n_random=len(random.columns))
 
 
 def beside_source(model: pm.Model, data: Beside, levels_of: Callable) -> Source:

@@ -5,8 +5,8 @@ a coefficient, the effect of the row's group. Data of that kind are columns besi
 (`table`), so that whatever is asked of a column of X can be asked of them.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -18,6 +18,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
 
 from pymc_trees.arguments import check_seed
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.tree_variable import evaluations
@@ -28,11 +29,14 @@ from pymc_trees.posterior.reading.functions import (
     Function,
     HeldRows,
     bases_of,
-    check_not_random,
     function_of,
     rows_now,
 )
 from pymc_trees.posterior.reading.indices import PYTHON, index_checker, labels_of_index
+from pymc_trees.posterior.reading.random_inputs import (
+    check_not_random,
+    random_inputs,
+)
 from pymc_trees.posterior.reading.rowwise import (
     DataBesideError,
     Opened,
@@ -85,6 +89,8 @@ class WholeFunction(Function):
         variable, _ = self._named_by(model, var_name)
         self._given = _given_data(model, data, argument)
         self._check: Callable[[np.ndarray], None] = _no_check
+        self._more: list[Part] = []
+        """Further functions of the same rows."""
         idata = _with_groups(idata, model, variable, group, draws, random_state)
         super().__init__(idata, model, var_name, func)
 
@@ -95,8 +101,9 @@ class WholeFunction(Function):
         """The first row that the model has now, and what the columns are."""
         trees = {rv: d.shape[2:] for rv, d in zip(self.trees, self.draws, strict=False)}
         held = trees | {rv: np.shape(value) for rv, value in others.items()}
+        of_rows = Part(self.variable, self.name, self.evaluated, self.bases)
         self.table, self._opened, self._fixed = opened(
-            model, self.variable, self.name, self.evaluated, self.bases, others, self._given
+            model, of_rows, others, self._given, self._more
         )
         at = matrix("rows", dtype="float64")
         parts = self.table.parts(at) | self._fixed
@@ -130,9 +137,10 @@ class WholeFunction(Function):
 
     def rows(self, X: Any, name: str = "data") -> np.ndarray:
         """(n, columns) table of rows: the model's own, or of other X and data; for `reduced`."""
-        if X is None:
-            check_not_random(self.evaluated, self.name, name)
         rows = self.table.now() if X is None else self.table.rows(X, self.name, name)
+        for source, place in zip(self.table.sources, self.table.places, strict=True):
+            if source.n_random and (rows[:, place[-source.n_random :]] == MISSING).any():
+                check_not_random(self.evaluated, self.name, name)
         if len(rows) == 0:
             raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
         return rows
@@ -183,40 +191,65 @@ def _taken(v: Variable, number: Variable, axis: int, inputs: Mapping) -> Variabl
 # ------------------------------------------------------- What an expression takes for each row
 
 
+class Part(NamedTuple):
+    """An expression of rows."""
+
+    variable: Variable
+    name: str
+    """For errors."""
+    evaluated: list[Evaluation]
+    bases: list[Variable]
+
+
 def opened(
     model: pm.Model,
-    variable: Variable,
-    name: str,
-    evaluated: list[Evaluation],
-    bases: list[Variable],
+    part: Part,
     others: Mapping[Variable, np.ndarray],
     given: Mapping[Variable, Any],
+    more: Sequence[Part] = (),
 ) -> tuple[RowTable, Opened, dict[Variable, Variable]]:
-    """Its table, the expression as a function of that, and other data as they are given."""
-    sources, beside = _inputs(evaluated, bases, name), []
-    below = set(ancestors([variable], blockers=model.basic_RVs))
+    """Its table, the expression as a function of that, and other data as they are given.
+
+    The table is that of more functions of the rows, too, which take no numbers of the model's rows.
+    """
+    parts = [part, *more]
+    name, bases = part.name, [base for one in parts for base in one.bases]
+    sources, beside = _inputs([one for p in parts for one in p.evaluated], bases, name), []
+    variables = [one.variable for one in parts]
+    below = set(ancestors(variables, blockers=model.basic_RVs))
+
+    def labels(data):
+        known = (labels_of_index(model, v, data) for v in variables)
+        return next((one for one in known if one is not None), None)
+
+    def read(table, which):
+        return [
+            check_rowwise(one.variable, one.evaluated, one.bases, one.name, others, table)
+            for one in which
+        ]
+
     while True:
         table = RowTable(sources)
         try:
-            found = check_rowwise(variable, evaluated, bases, name, others, table)
+            found, *rest = read(table, parts)
             break
-        except DataBesideError as more:
-            added = [one for one in more.beside if one not in beside]
+        except DataBesideError as new:
+            added = [one for one in new.beside if one not in beside]
             if not added:
                 raise no_row_of_its_own(name) from None
-            _check_not_in_X(name, added, bases)
+            _check_not_in_X(model, name, added, bases)
             beside += added
-            sources += [
-                beside_source(model, one, lambda v: labels_of_index(model, variable, v))
-                for one in added
-            ]
+            sources += [beside_source(model, one, labels) for one in added]
+    if any(one.own for one in rest):
+        raise no_row_of_its_own(more[0].name)
     if found.own:
         _check_length(name, found, others, len(sources[0].values), sources[0].name)
-        below = set(ancestors([v for v, _ in found.own]))
-        random = [rv.name for rv, v in found.free.items() if v in below]
+        of_own = set(ancestors([v for v, _ in found.own]))
+        below |= of_own
+        random = [rv.name for rv, v in found.free.items() if v in of_own]
         table = RowTable(sources, f"an entry of {random}" if random else "a number")
-        found = check_rowwise(variable, evaluated, bases, name, others, table)
-    of_rows = {v for source in sources for v in source.variables}
+        [found] = read(table, parts[:1])
+    of_rows = {v for one in sources for v in [*one.variables, *(v for v, _ in one.inner)]}
     fixed = {v: value for v, value in given.items() if v in below and v not in of_rows}
     return table, found, {v: pt.constant(_as_data(v, value)) for v, value in fixed.items()}
 
@@ -236,20 +269,28 @@ def _check_length(name, found: Opened, others, n: int, X: str) -> None:
 
 def _inputs(evaluated: list[Evaluation], bases: list[Variable], name: str) -> list[Source]:
     """Inputs of all forests; equal ones are one source."""
+    random = random_inputs(evaluated, bases)
     sources: list[Source] = []
     schemas: list[Schema] = []
-    for one, base in zip(evaluated, bases, strict=True):
-        X = rows_now(base, one.tree)
+    pairs = list(zip(evaluated, bases, strict=True))
+    for one, base in sorted(pairs, key=lambda pair: pair[1] not in random):
+        taken_apart = random.get(base)
+        X = rows_now(base, one.tree) if taken_apart is None else taken_apart.now()
         schema = schema_of(one.tree) or Schema.of_numbers(X.shape[1])
         for k, (known, old) in enumerate(zip(sources, schemas, strict=True)):
+            if taken_apart is None and has_inside(known, base, X, schema):
+                first = list(range(X.shape[1]))
+                sources[k] = known._replace(inner=(*known.inner, (base, first)))
+                break
             alike = (old.names, old.levels) == (schema.names, schema.levels)
             if base in known.variables or (alike and np.array_equal(X, known.values)):
                 schemas[k] = old._replace(complete=old.complete or schema.complete)
                 variables = list(dict.fromkeys([*known.variables, base]))
-                sources[k] = known._replace(variables=variables, schema=schemas[k])
+                inner = known.inner + tuple(taken_apart.inner if taken_apart else ())
+                sources[k] = known._replace(variables=variables, schema=schemas[k], inner=inner)
                 break
         else:
-            sources.append(inputs_source(base.name or ANY_X, [base], X, schema))
+            sources.append(inputs_source(base.name or ANY_X, [base], X, schema, taken_apart))
             schemas.append(schema)
     if len(sources) > 1 and any(schema.names is None for schema in schemas):
         raise ValueError(
@@ -259,9 +300,26 @@ def _inputs(evaluated: list[Evaluation], bases: list[Variable], name: str) -> li
     return sources
 
 
-def _check_not_in_X(name: str, beside: list[Beside], bases: list[Variable]) -> None:
+def has_inside(source: Source, base: Variable, X: np.ndarray, schema: Schema) -> bool:
+    """Whether the first columns of inputs with random columns are those of another forest."""
+    if not source.n_random:
+        return False
+    if any(v is base for v, _ in source.inner):
+        return True
+    p = X.shape[1]
+    alike = schema.names in (None, source.names[:p]) and schema.levels == source.levels[:p]
+    return (
+        p == len(source.names) - source.n_random
+        and alike
+        and np.array_equal(source.values[:, :p], X)
+    )
+
+
+def _check_not_in_X(
+    model: pm.Model, name: str, beside: list[Beside], bases: list[Variable]
+) -> None:
     """Raise an error where trees are evaluated at rows that are made of data used beside them."""
-    made_of = set(ancestors(bases)) - set(bases)
+    made_of = set(ancestors(bases, blockers=model.basic_RVs)) - set(bases)
     both = [str(one.variable.name) for one in beside if one.variable in made_of]
     if both:
         raise ValueError(
@@ -274,7 +332,7 @@ def _can_be_asked(model: pm.Model, variable: Variable, drawn: Mapping) -> bool:
     """Whether an expression is a function of rows."""
     found = evaluations([variable], blockers=model.basic_RVs)
     try:
-        opened(model, variable, variable.name, found, bases_of(found, model), drawn, {})
+        opened(model, Part(variable, variable.name, found, bases_of(found, model)), drawn, {})
     except ValueError:
         return False
     return True

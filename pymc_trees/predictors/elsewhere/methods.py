@@ -41,6 +41,8 @@ def json_of(evaluator: Evaluator, about: Mapping[str, Any], arrays: Mapping[str,
         "classes": about["classes"],
         "coords": about["coords"],
     }
+    if "random" in about:
+        facts["random"] = about["random"]
     return json.dumps(facts, separators=(",", ":"), allow_nan=False)
 
 
@@ -184,7 +186,8 @@ class Elsewhere:
         levels is an input (n, 1) for each column, named after the column: text where levels are
         text, otherwise float64; with several tables, or where a column is called "mean", its name
         is "X.mean". Missing cells are NaN, of text an unknown level. Data beside X are inputs of
-        their names. ONNX Runtime has the operators from version 1.20 on.
+        their names. Random columns of the model are taken as known. ONNX Runtime has the operators
+        from version 1.20 on.
 
         Examples
         --------
@@ -302,9 +305,9 @@ class Elsewhere:
         Notes
         -----
         NULL is a missing cell. So is NaN where a database has it, and a text that is no level of
-        its column. Data beside X are columns of their names. A function that is not linear in the
-        trees is written for each draw. SQLite needs its mathematical functions for exponentials,
-        which most builds have.
+        its column. Data beside X are columns of their names. Random columns of the model are taken
+        as known. A function that is not linear in the trees is written for each draw. SQLite needs
+        its mathematical functions for exponentials, which most builds have.
 
         Examples
         --------

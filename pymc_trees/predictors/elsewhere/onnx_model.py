@@ -224,7 +224,7 @@ class Inputs:
     def table(self, k: int) -> Tensor:
         """(1, n, p) cells: numbers and codes of levels, NaN where they are missing."""
         if ("table", k) not in self._made:
-            name, schema = self._evaluator.tables[k]
+            name, schema, _ = self._evaluator.tables[k]
             p = len(schema.rules)
             if any(levels is not None for levels in schema.levels):
                 columns = [self._column(name, schema, j) for j in range(p)]
