@@ -317,6 +317,31 @@ UNTRIED = {
         "distributions/test_with_columns.py and step_methods/test_latent_column.py: a right column "
         "is every other test",
     ),
+    **dict.fromkeys(
+        [
+            "…: … has the shape …: give a number for each row, or one for all, and NaN where it is "
+            "unknown.",
+            "…: … has … entries, but there are … rows: give one for each row, or one for all.",
+            "idata lacks …, which the priors of … depend on: keep them among var_names of "
+            "pm.sample, or ….",
+            "… takes the random columns … beside its trees, and its mean over them is no sum over "
+            "intervals between cuts: …, or ask for the function of trees inside it.",
+            "…: the random column … is unknown at these rows, so it cannot be changed by a step: "
+            "give values, {…: (0.0, 1.0)} in comparisons, or ….",
+            "… at rows where … are unknown: the priors of these are not known there (…). Make what "
+            "they depend on pm.Data and give it too, or ….",
+            "…: … measures the random column …, and the law of the column given it is known for a "
+            "Normal around a Normal only: leave … out, which takes the prior, or ….",
+            "… evaluates forests with different random columns of the name …: give one of them "
+            "another name in with_columns.",
+            "X lacks cells of random columns, over which … does not integrate: give them in X, or "
+            "call predict or draws.",
+            "X lacks cells of the random column …, and the predictor cannot integrate over its law "
+            "(…): give the column in X, or ask for a function of trees alone.",
+        ],
+        "posterior/test_random_columns_at_new_rows.py and "
+        "predictor/test_random_columns_of_predictors.py: other tests give the column",
+    ),
     "declare returned a …: it must return a pymc.Model.": "begins with the name of an argument",
     **dict.fromkeys(
         [

@@ -293,7 +293,7 @@ class _Maker:
         for v in new:
             self.known[v] = {"op": "rows" if source.schema is not None else "data", "place": place}
         for v, own in source.inner:
-            some = own[0] if v.ndim == 1 else [own[0], own[-1] + 1, None]
+            some: Any = own[0] if v.ndim == 1 else [own[0], own[-1] + 1, None]
             index = [[None, None, None], some]
             self.known.setdefault(v, {"op": "rows", "place": place, "index": index})
 

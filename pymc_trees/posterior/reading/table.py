@@ -138,13 +138,11 @@ class RowTable:
 
     def columns_of(self, base: Variable) -> list[int]:
         """Columns that inputs of trees are."""
+        found = []
         for source, place in zip(self.sources, self.places, strict=True):
-            if base in source.variables:
-                return place
-            for v, own in source.inner:
-                if v is base:
-                    return [place[j] for j in own]
-        raise KeyError(base)
+            found += [place for v in source.variables if v is base]
+            found += [[place[j] for j in own] for v, own in source.inner if v is base]
+        return found[0]
 
     def cells(self, k: int) -> np.ndarray:
         """(n,) numbers that the model has now in a column."""
