@@ -210,6 +210,8 @@ def report(results: pd.DataFrame) -> None:
     print("| pinball of a density, less than that of a forest by | relative | standard errors |")
     print("|---|---|---|")
     for name in names:
+        if (name, "density") not in of.index:
+            continue
         line, forest = of.loc[(name, "density")], of.loc[(name, "forest")]
         gain = line["less than forest"]
         print(f"| {name} | {gain / forest['pinball']:+.1%} | {gain / line['error']:+.1f} |")

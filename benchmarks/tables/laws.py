@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from pymc_trees.estimators.regressor import Mixture
+from pymc_trees.estimators.mixture import Mixture
 
 LEVELS = np.arange(1, 100) / 100
 """Probabilities whose pinball losses make the CRPS."""

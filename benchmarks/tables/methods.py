@@ -6,7 +6,7 @@ import numpy as np
 
 import pymc_trees as pmt
 from benchmarks.tables.laws import Gaussian, Interpolated
-from pymc_trees.estimators.regressor import Mixture
+from pymc_trees.estimators.mixture import Mixture
 
 LARGE = 5000
 """Rows from which on two chains are run."""

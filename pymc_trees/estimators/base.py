@@ -376,8 +376,14 @@ class BARTEstimator(BaseEstimator):
         -------
         Predictor
             Its `predict` gives the posterior mean of y, or the class.
+
+        Raises
+        ------
+        ValueError
+            For a regressor with ``noise="density"``, whose law it cannot hold.
         """
         check_is_fitted(self, "idata_")
+        self._check_predictor()
         if self._training is None:
             return self._alone if draws is None else self._alone.thinned(draws)
         model = model_of(self.model_)
@@ -388,6 +394,9 @@ class BARTEstimator(BaseEstimator):
         names = [name for name in ("f", "log_sigma") if name in model.named_vars]
         labels = None if classes is None else classes.tolist()
         return predictor_of(self.idata_, model, names, law, labels, draws)
+
+    def _check_predictor(self) -> None:
+        """Raise an error where a predictor cannot hold the law of y."""
 
     def _law(self, model: pm.Model) -> Response | None:
         """Distribution of a new y."""

@@ -23,8 +23,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pymc_trees as pmt
 from pymc_trees.estimators import base as estimators_base
+from pymc_trees.estimators.mixture import Mixture
 from pymc_trees.estimators.models import least_noise
-from pymc_trees.estimators.regressor import Mixture
 from pymc_trees.inference.chains import lengths as lengths_of_chains
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.rowwise import KernelTarget

@@ -9,6 +9,7 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+import xarray as xr
 from scipy import stats
 from scipy.special import logsumexp
 from sklearn.base import clone
@@ -18,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 import pymc_trees as pmt
 from pymc_trees.core.value.mixtures import below_and_density, mass_between
 from pymc_trees.estimators.density import CellMixture
+from pymc_trees.inference.chains.lengths import Lengths
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),
@@ -297,32 +299,26 @@ def test_densities_are_asked_at_numbers_of_each_row():
     np.testing.assert_allclose(np.trapezoid(density, grid, axis=1), 1.0, atol=1e-6)
 
 
-def test_warnings_come_where_the_pool_does_not_do(monkeypatch):
+@pytest.mark.parametrize(
+    ("shift", "chains", "words"),
+    [(0.7, 4, ""), (0.7, 2, "cannot be judged as a pool"), (4.0, 4, "too few")],
+)
+def test_warnings_come_where_the_pool_does_not_do(shift, chains, words):
     """Chains that differ in labels are no reason; too few of them are."""
-    found = fitted()
-    values = found.idata_["posterior"]["f_quantiles"]
-    assert values.shape == (2, 8, 3, N)
-
-    def warned(shift, chains):
-        apart = pmt.BARTRegressor(noise="density", **SMALL | {"chains": chains, "draws": 60})
-        noise = np.random.default_rng(1).normal(size=(chains, 60, 3, N))
-        moved = noise + shift * np.random.default_rng(2).normal(size=(chains, 1, 3, N))
-        monkeypatch.setattr(type(apart), "_watched", lambda self, which: _array(moved))
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always", ConvergenceWarning)
-            apart.fit(X, Y)
-        return [str(one.message) for one in seen if one.category is ConvergenceWarning]
-
-    assert not warned(0.7, 4)
-    assert "R-hat of f_quantiles" in warned(0.7, 2)[0]
-    [few] = warned(4.0, 4)
-    assert "few" in few and "plot_convergence" not in few
-
-
-def _array(values):
-    import xarray as xr
-
-    return xr.DataArray(values, dims=("chain", "draw", "q", "row"), name="f_quantiles")
+    found = pickle.loads(pickle.dumps(fitted()))
+    assert found.idata_["posterior"]["f_quantiles"].shape == (2, 8, 3, N)
+    values = np.random.default_rng(1).normal(size=(chains, 60, 3, N))
+    values += shift * np.random.default_rng(2).normal(size=(chains, 1, 3, N))
+    drawn = xr.Dataset({"f_quantiles": (("chain", "draw", "q", "row"), values)})
+    found.idata_ = xr.DataTree.from_dict({"posterior": drawn})
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", ConvergenceWarning)
+        found._check_convergence(Lengths(60, 12, chains, N, 5))
+    said = [str(one.message) for one in seen]
+    assert len(said) == bool(words)
+    for message in said:
+        assert "R-hat of f_quantiles" in message and words in message
+        assert "plot_convergence" not in message
 
 
 def test_until_looks_at_quantiles():
