@@ -9,6 +9,12 @@ Three fits: no cell lost, NaN as the forest takes it, and cells with a regressio
 column. Printed for each: RMSE of f on a grid of the true column, share of the points within its 90%
 interval, sigma (its truth stands above the table), R-hat of f on the grid, and CPU milliseconds of
 a step.
+
+    python -m benchmarks.random_columns --cost
+
+CPU milliseconds of each step method with a random column and with its measurement in its place, f
+evaluated once a draw as `pm.sample` records it; one thread. Then nanoseconds a row and tree that
+splits on the column: of the pass through the trees, and of the whole step `LatentColumn`.
 """
 
 import argparse
@@ -21,6 +27,8 @@ import pymc as pm
 from pymc.exceptions import ImputationWarning
 
 import pymc_trees as pmt
+from pymc_trees.core.compile.threads import give_threads
+from pymc_trees.core.samplers.latent_column import cell_trees, cuts_in_use, outputs_by_cell
 
 SAMPLE = {"progressbar": False, "cores": 1, "compute_convergence_checks": False}
 
@@ -121,6 +129,93 @@ def missing_cells(options, seed):
         yield name, [*numbers(f, sigma, truth), cost]
 
 
+# ------------------------------------------------------------------------------------------- Cost
+
+
+def declare_for_cost(n, m, random) -> pm.Model:
+    """Errors in variables, or the measurement in place of the column, on a grid as well."""
+    rng = np.random.default_rng(1)
+    z, x = rng.normal(0, 0.5, n), rng.random(n)
+    w, y = z + rng.normal(0, 0.2, n), f_of(z, x) + rng.normal(0, 0.2, n)
+    with pm.Model() as model:
+        if random:
+            column = pm.Normal("z", 0, 0.5, shape=n, initval=w)
+            pm.Normal("w", column, 0.2, observed=w)
+            f = pmt.BART("f", pmt.with_columns(x[:, None], z=column), y, m=m)
+        else:
+            f = pmt.BART("f", np.column_stack([x, w]), y, m=m, n_cuts=99)
+        pm.Normal("y", f, pm.HalfNormal("sigma", 1), observed=y)
+    return model
+
+
+def costs(n, m, random, warm, steps) -> dict[str, float]:
+    """CPU milliseconds a draw of each step method, and of f; nanoseconds of passes."""
+    model = declare_for_cost(n, m, random)
+    with model:
+        methods = [pmt.LatentColumn(rng=1)] if random else []
+        methods += [pmt.Hybrid(rng=2, threads=1), pmt.NoiseScale(rng=3)]
+    [f] = model.replace_rvs_by_values([model["f"]])
+    record = model.compile_fn(f, inputs=model.value_vars, on_unused_input="ignore", point_fn=True)
+    point, spent = model.initial_point(random_seed=1), dict.fromkeys([*methods, record], 0.0)
+    for method in methods:
+        method.setup_chain(np.random.default_rng(1), warm, steps)
+    give_threads(1)
+    for k in range(warm + steps):
+        if k == warm:
+            for method in methods:
+                method.stop_tuning()
+            spent = dict.fromkeys(spent, 0.0)
+        for method in spent:
+            start = process_time()
+            if method is record:
+                record(point)
+            else:
+                point, _ = method.step(point)
+            spent[method] += process_time() - start
+    found = {type(one).__name__: 1e3 * spent[one] / steps for one in methods}
+    found |= {"f": 1e3 * spent[record] / steps}
+    found["all"] = sum(found.values())
+    if random:
+        found |= passes(model, methods[0], point, found["LatentColumn"])
+    give_threads(None)
+    return found
+
+
+def passes(model, method, point, whole) -> dict[str, float]:
+    """Nanoseconds a row and tree that splits on the column."""
+    [column] = method._columns
+    [forest], data = column.forests, column.at(point)
+    value, X, n = point[forest.name], data.inputs[0], len(data.inputs[0])
+    cuts = np.unique(cuts_in_use(value, forest.sizes, X.shape[1], forest.place))
+    points = np.append(cuts, np.inf)
+    rows, out = np.arange(min(n, 1_000)), np.empty((len(points), min(n, 1_000), 2))
+    trees = cell_trees(value, X, forest.X_train, forest.sizes, forest.place, points)
+    outputs_by_cell(trees, X, rows, 1, out)
+    start, repeats = process_time(), 100
+    for _ in range(repeats):
+        outputs_by_cell(trees, X, rows, 1, out)
+    one = (process_time() - start) / repeats / len(rows)
+    splitting = int((np.diff(trees.first_step) > 1).sum())
+    return {
+        "trees that split on it": splitting,
+        "ns, pass": 1e9 * one / splitting,
+        "ns, step": 1e6 * whole / n / splitting,
+    }
+
+
+def print_costs(m) -> None:
+    """Print the table of costs."""
+    rows = {}
+    for n, warm, steps in ((1_000, 300, 300), (50_000, 60, 20)):
+        for random in (False, True):
+            rows[n, "random" if random else "measurement"] = costs(n, m, random, warm, steps)
+    names = list(dict.fromkeys(name for row in reversed(rows.values()) for name in row))
+    print("| rows | column | " + " | ".join(names) + " |\n|" + "---|" * (2 + len(names)))
+    for (n, kind), row in rows.items():
+        cells = [f"{row[name]:.1f}" if name in row else "" for name in names]
+        print(f"| {n:,} | {kind} | " + " | ".join(cells) + " |")
+
+
 TABLES = {
     "Errors in variables, sigma .2": errors_in_variables,
     "Missing cells, sigma .5": missing_cells,
@@ -128,14 +223,18 @@ TABLES = {
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--trees", type=int, default=30)
     parser.add_argument("--draws", type=int, default=250)
     parser.add_argument("--tune", type=int, default=250)
     parser.add_argument("--sets", type=int, default=1, help="data sets, of which means are shown")
+    parser.add_argument("--cost", action="store_true", help="what a step costs, instead")
     options = parser.parse_args()
+    if options.cost:
+        print_costs(m=50)
+        return
     for title, table in TABLES.items():
         found: dict = {}
         for seed in range(1, options.sets + 1):

@@ -37,9 +37,11 @@ STEPS = (
 
 def register_steps() -> None:
     """Make `pymc.sample` assign steps to forests, their split weights, and what is around them."""
+    known = pymc.step_methods.STEP_METHODS
     for step in STEPS:
-        if step not in pymc.step_methods.STEP_METHODS:
-            pymc.step_methods.STEP_METHODS.append(step)
+        if step not in known:
+            # of equals PyMC takes the first: its own step for categories is one
+            known.insert(0 if step is LatentColumn else len(known), step)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -8,24 +8,30 @@ from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.compile.pointer import DirectCalls
+from pymc_trees.core.compile.threads import by_rows, given_threads, taken_threads
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.samplers.latent_column import (
-    add_masses,
-    add_normal_masses,
-    choose_intervals,
+    TRIES,
+    cell_trees,
+    choose_cells,
+    choose_normal_cells,
+    cuts_in_use,
     draw_normals,
-    list_intervals,
+    largest_of_rows,
     middle_points,
     outputs_by_cell,
+    try_proposals,
 )
 from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
 from pymc_trees.targets.latent_columns import ColumnData, LatentColumnTarget, column_of
 
-CELLS = 100_000
+CELLS = 32_768
 """Cells of rows that are looked at together."""
-ROUNDING = 1e-12
-"""Share of the largest output below which two outputs of a row are the same."""
+WORTH = 400_000
+"""Rows times trees from which on threads pay off."""
+STEPS_OUT = 16
+"""Most scales of the prior that a slice reaches."""
 
 
 @dataclass_state
@@ -36,13 +42,15 @@ class LatentColumnState(StepMethodState):
 class LatentColumn(BlockedStep):
     """Draw random columns of X given the forests that split on them.
 
-    Given the trees, the functions of a row are constant between two cuts of its cell, so that the
-    conditional of the cell is a table: prior mass of each interval, times the likelihood of the row
-    there. One pass through the trees has the functions on both sides of every cut. An interval is
-    drawn by these weights, and the cell within it from the prior. This is an exact draw where all
-    that depends on the column are forests, and Normal measurements of a Normal column,
-    ``pm.Normal("w", z, error, observed=w)``. Anything else that depends on the column row by row
-    takes part by a point of each interval, and a Metropolis-Hastings step accepts the draw.
+    Given the trees, the functions of a row are constant between two cuts of its cell: one pass
+    through the trees has them at all of these intervals, or at all categories of a discrete column.
+    Each row is an exact draw of its conditional where all that depends on the column are forests,
+    Normal measurements of a Normal column, ``pm.Normal("w", z, error, observed=w)``, or anything
+    row by row if the column is discrete. It is a draw from the prior, accepted in proportion to the
+    likelihood; after a few failures it is drawn from the table of prior mass times likelihood of
+    each interval. Whatever else depends on a continuous column row by row takes part by a point of
+    each interval: a Metropolis-Hastings step accepts the draw, and slice sampling follows, which
+    finds its way from any start.
 
     ``pm.sample()`` assigns this step to each column of `with_columns`.
 
@@ -67,10 +75,15 @@ class LatentColumn(BlockedStep):
 
     Notes
     -----
-    ``accept_column`` in ``sample_stats`` is the share of accepted rows, 1 where draws are exact.
-    Where it is small, start the column near its measurements (``initval``) and give finer ``cuts``.
-    Columns and trees are drawn in turn. Where a column is known only through the function itself
-    they hold each other: compare chains, of predictions rather than of the column.
+    ``accept_column`` in ``sample_stats`` is the share of rows whose draw was accepted, 1 where
+    draws are exact; it does not count slices. Large tables are drawn on the threads that the chain
+    may use, and draws do not depend on their number. Columns and trees are drawn in turn. Where a
+    column is known only through the function itself they hold each other: compare chains, of
+    predictions rather than of the column.
+
+    References
+    ----------
+    Neal (2003). Slice sampling. Annals of Statistics 31(3), 705-767.
 
     See Also
     --------
@@ -153,30 +166,71 @@ class _Draw:
     def __init__(self, call, rng, column: LatentColumnTarget, point):
         self.call, self.rng, self.column = call, rng, column
         self.data: ColumnData = column.at(point)
-        cuts = [forest.cuts for forest in column.forests]
-        self.cuts = np.unique(np.concatenate(cuts)) if cuts else np.empty(0)
-        self.edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        self.values = [np.ascontiguousarray(point[forest.name]) for forest in column.forests]
         self.now = column.cells(point)
-        self.cdf = np.empty((0, 0))
-        if not column.is_normal:
-            self.cdf = np.stack(
-                [
-                    np.zeros(len(self.now)),
-                    *(column.cdf(self.data, np.full(len(self.now), c)) for c in self.cuts),
-                    np.ones(len(self.now)),
-                ],
-                axis=1,
-            )
+        values = [np.ascontiguousarray(point[forest.name]) for forest in column.forests]
+        forests = list(zip(column.forests, values, self.data.inputs, strict=True))
+        self.cuts = np.empty(0) if column.support is not None else self._cuts(forests)
+        self.edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        self.points = np.append(self.cuts, np.inf) if column.support is None else column.support
+        self.trees = [
+            call(cell_trees, value, X, one.X_train, one.sizes, one.place, self.points)
+            for one, value, X in forests
+        ]
+
+    def _cuts(self, forests) -> np.ndarray:
+        """Bounds of cells: where a forest steps, or all cuts that it may have, for proposals."""
+        found = [one.cuts for one, *_ in forests]
+        if not self.column.is_direct:
+            found = [
+                self.call(cuts_in_use, value, one.sizes, X.shape[1], one.place)
+                for one, value, X in forests
+            ]
+        return np.unique(np.concatenate(found)) if found else np.empty(0)
 
     def all_rows(self) -> tuple[np.ndarray, float]:
         """New cells, and the share of them that were accepted."""
-        n, step = len(self.now), max(1, CELLS // (self.cuts.size + 1))
-        parts = [self._rows(slice(k, min(k + step, n))) for k in range(0, n, step)]
-        if not parts:
+        if not len(self.now):
             return self.now, 1.0
-        cells, accepted = (np.concatenate(one) for one in zip(*parts, strict=True))
+        if self.column.support is not None:
+            draw = self._categories
+        else:
+            draw = self._with_acceptance if self.column.is_direct else self._with_proposals
+        cells, accepted = draw()
         return cells, float(accepted.mean())
+
+    # ---------------------------------------------------------------- Tables of parts of the rows
+
+    def _parts(self, which: np.ndarray) -> list[np.ndarray]:
+        step = max(1, CELLS // len(self.points))
+        return [which[k : k + step] for k in range(0, len(which), step)]
+
+    def _in_threads(self, work, which: np.ndarray) -> list:
+        """Arrays that a function makes of parts of some rows, each in their order.
+
+        What comes out does not depend on the parts: random numbers are drawn beforehand.
+        """
+        n_trees = sum(len(trees.roots) for trees in self.trees)
+        wanted = given_threads() if n_trees * len(which) >= WORTH else 1
+        with taken_threads(wanted) as n_threads:
+            done = by_rows(
+                lambda start, stop: [work(part) for part in self._parts(which[start:stop])],
+                len(which),
+                n_threads,
+            )
+        return [np.concatenate(one) for one in zip(*sum(done, []), strict=True)]
+
+    def _table(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(C, b, K) outputs and (C, b) log-likelihoods of some rows, at all cells."""
+        column, rows, n_cells = self.column, self.column.rows[which], len(self.points)
+        outputs = np.empty((n_cells, len(rows), column.n_outputs))
+        for forest, trees, X in zip(column.forests, self.trees, self.data.inputs, strict=True):
+            self.call(outputs_by_cell, trees, X, rows, forest.first, outputs)
+        if column.support is not None:
+            outputs[:, :, 0] = self.points[:, None]
+        else:  # nothing reads the column itself, unless it is direct
+            outputs[:, :, 0] = self._points(which) if column.is_direct else 0.0
+        flat = outputs.reshape(-1, column.n_outputs)
+        return outputs, self._likelihood(np.tile(rows, n_cells), flat).reshape(n_cells, -1)
 
     def _likelihood(self, rows, outputs) -> np.ndarray:
         """Log-likelihood of rows of X at outputs."""
@@ -195,81 +249,195 @@ class _Draw:
             )
         return result[:, 0]
 
-    def _rows(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Cells of some rows, and which of them were accepted."""
-        column, now = self.column, self.now[part]
-        rows, n_cells = column.rows[part], self.cuts.size + 1
-        outputs = np.zeros((len(rows), n_cells, column.n_outputs))
-        for forest, value, X in zip(column.forests, self.values, self.data.inputs, strict=True):
-            arguments = value, X, forest.X_train, forest.sizes, forest.place, self.cuts, rows
-            self.call(outputs_by_cell, *arguments, forest.first, outputs)
-        at = np.empty((outputs.shape[0] * n_cells, column.n_outputs))
-        owner, low, high = (np.empty(len(at), dtype=np.int64) for _ in range(3))
-        tolerance = ROUNDING * float(np.abs(outputs).max(initial=0.0))
-        merge = not column.is_direct
-        n = self.call(list_intervals, outputs, merge, tolerance, at, owner, low, high)
-        at, owner, low, high = at[:n], owner[:n], low[:n], high[:n]
-        if column.is_direct:
-            at[:, 0] = self._points(part, owner, low, high)
-        weights = self._likelihood(rows[owner], at)
-        weights[np.isnan(weights)] = -np.inf
-        of_likelihood = weights.copy()
-        self._add_masses(part, owner, low, high, weights)
-        chosen = np.empty(len(rows), dtype=np.int64)
-        self.call(choose_intervals, self.rng, owner, weights, chosen)
-        fine = chosen >= 0
-        chosen[~fine] = 0
-        drawn = self._within(part, low[chosen], high[chosen])
-        if column.is_direct:
-            # each row has all cells here, in their order
-            current = np.arange(len(rows)) * n_cells + np.searchsorted(self.cuts, now, side="left")
-            fine &= self._accepts(rows, at, of_likelihood, current, now, chosen, drawn)
-        return np.where(fine, drawn, now), fine
+    def _largest(self, logs) -> np.ndarray:
+        largest = np.empty(logs.shape[1])
+        self.call(largest_of_rows, logs, largest)
+        return largest
 
-    def _accepts(self, rows, at, of_likelihood, current, now, chosen, drawn) -> np.ndarray:
-        gains = []
-        for interval, cells in ((chosen, drawn), (current, now)):
-            exact = at[interval].copy()
-            exact[:, 0] = cells
-            gains.append(self._likelihood(rows, exact) - of_likelihood[interval])
-        with np.errstate(invalid="ignore"):
-            return np.log(self.rng.random(len(rows))) < gains[0] - gains[1]
-
-    def _normal(self, part):
-        return [one[part] for one in self.data.parameters]
-
-    def _points(self, part, owner, low, high) -> np.ndarray:
-        """A point of each interval."""
-        points = np.empty(len(owner))
+    def _choose(self, which, logs, largest, of, uniforms) -> np.ndarray:
+        """Cells of rows ``of`` of a part, by likelihood times prior; -1 where there is none."""
+        chosen = np.empty(len(of), dtype=np.int64)
         if self.column.is_normal:
-            self.call(middle_points, *self._normal(part), self.edges, owner, low, high, points)
-            return points
-        middle = (self.cdf[part][owner, low] + self.cdf[part][owner, high + 1]) / 2
-        return self._quantiles(part, owner, middle, low, high)
-
-    def _quantiles(self, part, owner, shares, low, high) -> np.ndarray:
-        """Prior quantiles of rows, within their intervals."""
-        parameters = [one[part][owner] for one in self.data.parameters]
-        data = self.data._replace(parameters=parameters)
-        found = self.column.icdf(data, shares)
-        least = np.nextafter(self.edges[low], np.inf)
-        return np.where(np.isnan(found), found, np.clip(found, least, self.edges[high + 1]))
-
-    def _add_masses(self, part, owner, low, high, weights) -> None:
-        if self.column.is_normal:
-            given = *self._normal(part), self.edges
-            self.call(add_normal_masses, *given, owner, low, high, weights)
+            mean, sd = (one[which] for one in self.data.parameters)
+            arguments = mean, sd, self.edges, logs, largest, of, uniforms, chosen
+            self.call(choose_normal_cells, *arguments)
+            return chosen
+        if self.column.support is not None:
+            log_masses = self.data.parameters[0][:, which]
         else:
-            self.call(add_masses, np.ascontiguousarray(self.cdf[part]), owner, low, high, weights)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_masses = np.log(np.diff(self._cdf(which), axis=0))
+        weights = np.ascontiguousarray(logs + log_masses)
+        self.call(choose_cells, weights, of, uniforms, chosen)
+        return chosen
 
-    def _within(self, part, low, high) -> np.ndarray:
-        """Cells drawn from the prior within one interval of each row."""
-        drawn = np.empty(len(low))
+    # --------------------------------------------------------------------------- The three ways
+
+    def _categories(self) -> tuple[np.ndarray, np.ndarray]:
+        """Draw a discrete column from its table."""
+        uniforms = self.rng.random(len(self.now))
+
+        def work(which):
+            _, logs = self._table(which)
+            every = np.arange(len(which))
+            return (self._choose(which, logs, self._largest(logs), every, uniforms[which]),)
+
+        [chosen] = self._in_threads(work, np.arange(len(self.now)))
+        return np.where(chosen >= 0, self.points[chosen], self.now), chosen >= 0
+
+    def _with_proposals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Draw a column of which only forests depend, by proposals from the prior, else tables."""
+        n, rng = len(self.now), self.rng
+        proposals, waits = self._from_prior(), rng.standard_exponential((n, TRIES))
+        uniforms, drawn = rng.random(n), self.now.copy()
+
+        def attempt(which):
+            _, logs = self._table(which)
+            largest = self._largest(logs)
+            found, missed = drawn[which], np.empty(len(which), dtype=np.int64)
+            given = proposals[which], waits[which], self.cuts, logs, largest
+            k = self.call(try_proposals, *given, found, missed)
+            drawn[which] = found  # each thread has rows of its own
+            missed = missed[:k]
+            if not self.column.is_normal:
+                return which[missed], np.full(k, -1), largest > -np.inf
+            chosen = self._choose(which, logs, largest, missed, uniforms[which[missed]])
+            return which[missed], chosen, largest > -np.inf
+
+        def choose(which):
+            _, logs = self._table(which)
+            every = np.arange(len(which))
+            return self._choose(which, logs, self._largest(logs), every, uniforms[which])
+
+        missed, chosen, fine = self._in_threads(attempt, np.arange(n))
+        if len(missed) and not self.column.is_normal:
+            # one by one: functions of PyTensor, here of the prior, are not for several threads
+            chosen = np.concatenate([choose(part) for part in self._parts(missed)])
+        fine[missed[chosen < 0]] = False
+        missed, chosen = missed[chosen >= 0], chosen[chosen >= 0]
+        drawn[missed] = self._within(missed, chosen)
+        return drawn, fine
+
+    def _with_acceptance(self) -> tuple[np.ndarray, np.ndarray]:
+        """Propose from tables and accept, then move along a slice: a column with other terms."""
+        parts = [self._accepted(which) for which in self._parts(np.arange(len(self.now)))]
+        cells, accepted = (np.concatenate(one) for one in zip(*parts, strict=True))
+        return cells, accepted
+
+    def _accepted(self, which) -> tuple[np.ndarray, np.ndarray]:
+        now, rng = self.now[which], self.rng
+        outputs, logs = self._table(which)
+        largest = self._largest(logs)
+        able = np.flatnonzero(largest > -np.inf)
+        chosen = np.full(len(which), -1)
+        chosen[able] = self._choose(which, logs, largest, able, rng.random(len(able)))
+        able = np.flatnonzero(chosen >= 0)
+        cells, accepted = now.copy(), np.zeros(len(which), dtype=bool)
+        drawn = self._within(which[able], chosen[able])
+        at = np.searchsorted(self.cuts, now[able])
+        rows = self.column.rows[which]
+        gains = []
+        for cell, z in ((chosen[able], drawn), (at, now[able])):
+            exact = outputs[cell, able]
+            exact[:, 0] = z
+            gains.append(self._likelihood(rows[able], exact) - logs[cell, able])
+        with np.errstate(invalid="ignore"):
+            accepted[able] = np.log(rng.random(len(able))) < gains[0] - gains[1]
+        cells[able] = np.where(accepted[able], drawn, now[able])
+        return self._along_slices(which, outputs, cells), accepted
+
+    def _along_slices(self, which, outputs, cells) -> np.ndarray:
+        """Move cells by slice sampling, stepping out and shrinking (Neal 2003, figures 3 and 5)."""
+        rng, rows, scale = self.rng, self.column.rows[which], self._scale(which)
+
+        def log_density(of, z):
+            at = outputs[np.searchsorted(self.cuts, z), of]
+            at[:, 0] = z
+            data = self.data._replace(parameters=[v[which[of]] for v in self.data.parameters])
+            with np.errstate(invalid="ignore"):
+                found = self._likelihood(rows[of], at) + self.column.logp(data, z)
+            return np.where(np.isnan(found), -np.inf, found)
+
+        every = np.arange(len(which))
+        level = log_density(every, cells) - rng.standard_exponential(len(every))
+        ends = cells - scale * rng.random(len(every))
+        ends = np.stack([ends, ends + scale])
+        steps = rng.integers(STEPS_OUT, size=len(every))
+        of_all = np.flatnonzero(np.isfinite(level))
+        for end, sign, left in ((0, -1.0, steps), (1, 1.0, STEPS_OUT - 1 - steps)):
+            of = of_all
+            for k in range(STEPS_OUT - 1):
+                of = of[left[of] > k]
+                if not len(of):
+                    break
+                of = of[log_density(of, ends[end, of]) > level[of]]
+                ends[end, of] += sign * scale[of]
+        moved, of = cells.copy(), of_all
+        while len(of):
+            z = ends[0, of] + rng.random(len(of)) * (ends[1, of] - ends[0, of])
+            inside = (log_density(of, z) >= level[of]) | (z == cells[of])
+            moved[of[inside]] = z[inside]
+            of, z = of[~inside], z[~inside]
+            below = z < cells[of]
+            ends[0, of[below]], ends[1, of[~below]] = z[below], z[~below]
+        return moved
+
+    # -------------------------------------------------------------------------------- The prior
+
+    def _given(self, which) -> ColumnData:
+        return self.data._replace(parameters=[one[which] for one in self.data.parameters])
+
+    def _scale(self, which) -> np.ndarray:
+        """Width of slices: a scale of the prior of each row."""
         if self.column.is_normal:
-            bounds = self.edges[low], self.edges[high + 1]
-            self.call(draw_normals, self.rng, *self._normal(part), *bounds, drawn)
+            return 2.0 * self.data.parameters[1][which]
+        data = self._given(which)
+        low, high = (self.column.icdf(data, np.full(len(which), p)) for p in (0.25, 0.75))
+        scale = np.abs(high - low)
+        return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+
+    def _from_prior(self) -> np.ndarray:
+        """(n, TRIES) draws from the prior."""
+        n = len(self.now)
+        if self.column.is_normal:
+            mean, sd = self.data.parameters
+            return mean[:, None] + sd[:, None] * self.rng.standard_normal((n, TRIES))
+        shares = self.rng.random((TRIES, n))
+        return np.stack([self.column.icdf(self.data, one) for one in shares], axis=1)
+
+    def _points(self, which) -> np.ndarray:
+        """(C, b) a point of each cell."""
+        points = np.empty((len(self.points), len(which)))
+        if self.column.is_normal:
+            mean, sd = (one[which] for one in self.data.parameters)
+            self.call(middle_points, mean, sd, self.edges, points)
+            return points
+        cdf = self._cdf(which)
+        for c, middle in enumerate((cdf[1:] + cdf[:-1]) / 2):
+            points[c] = self._quantiles(which, middle, np.full(len(which), c))
+        return points
+
+    def _cdf(self, which) -> np.ndarray:
+        """(C + 1, b) distribution function at the bounds of the cells."""
+        data, n = self._given(which), len(which)
+        inside = [self.column.cdf(data, np.full(n, cut)) for cut in self.cuts]
+        return np.stack([np.zeros(n), *inside, np.ones(n)])
+
+    def _quantiles(self, which, shares, cells) -> np.ndarray:
+        """Prior quantiles of rows, within a cell of each."""
+        found = self.column.icdf(self._given(which), shares)
+        least = np.nextafter(self.edges[cells], np.inf)
+        return np.where(np.isnan(found), found, np.clip(found, least, self.edges[cells + 1]))
+
+    def _within(self, which, cells) -> np.ndarray:
+        """Draws from the prior within one cell of each row."""
+        drawn, low, high = np.empty(len(which)), self.edges[cells], self.edges[cells + 1]
+        if self.column.is_normal:
+            mean, sd = (one[which] for one in self.data.parameters)
+            self.call(draw_normals, self.rng, mean, sd, low, high, drawn)
             return drawn
-        each = np.arange(len(low))
-        below, above = self.cdf[part][each, low], self.cdf[part][each, high + 1]
-        shares = below + self.rng.random(len(low)) * (above - below)
-        return self._quantiles(part, each, shares, low, high)
+        data = self._given(which)
+        below, above = (self.column.cdf(data, bound) for bound in (low, high))
+        below, above = np.where(cells == 0, 0.0, below), np.where(np.isinf(high), 1.0, above)
+        shares = below + self.rng.random(len(which)) * (above - below)
+        return self._quantiles(which, shares, cells)

@@ -9,10 +9,15 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random.basic import CategoricalRV, NormalRV
 
 from pymc_trees.core.value.fields import sizes
-from pymc_trees.distributions.data.random_columns import cells_at, latent_part, split_inputs
+from pymc_trees.distributions.data.random_columns import (
+    cells_at,
+    latent_part,
+    split_inputs,
+    support_of,
+)
 from pymc_trees.distributions.data.table import n_random_columns
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.tree_variable import evaluations
@@ -64,7 +69,8 @@ class ColumnData(NamedTuple):
     """Numbers of a point."""
 
     parameters: list[np.ndarray]
-    """Of the prior; of a Normal mean and sd given the measurements."""
+    """Of the prior; of a Normal mean and sd given the measurements, of a discrete column the (C, n)
+    log probabilities."""
     seen: UnitData
     """Of the likelihood."""
     inputs: list[np.ndarray]
@@ -98,6 +104,9 @@ class LatentColumnTarget:
         graph = read_graph(model, rv)
         parameters = parameters_of(rv)
         self.is_normal = isinstance(rv.owner.op, NormalRV)
+        self.support = support_of(rv)
+        if self.support is not None:
+            parameters = [_log_table(rv, self.support)]
         measured = []
         if self.is_normal:
             measured = [m for t in graph.terms if (m := _measurement(model, t, column, rv))]
@@ -109,8 +118,9 @@ class LatentColumnTarget:
         at = [*(v.astype("float64") for v in wanted), *self._free, *self._indices, *self._inputs]
         self._numbers, self._names = compile_values(model, at, [self._outputs])
         self._zero = np.zeros(self._outputs.type.shape)
-        if not self.is_normal:
-            self._cdf, self._icdf = _functions_of(rv, parameters)
+        self._dtype = rv.dtype
+        if self.support is None and not self.is_normal:
+            self._logp, self._cdf, self._icdf = _functions_of(rv, parameters)
         self._transform(model, rv)
 
     def _read_likelihood(self, model, rv, column, terms):
@@ -156,7 +166,8 @@ class LatentColumnTarget:
             # the column as these expressions have it, which is that of the forests
             cells += model.replace_rvs_by_values([column])
             seen = [v for v in ancestors(without) if any(_is_same(v, one) for one in cells)]
-            without = clone_replace(without, {v: outputs[:, 0] for v in seen}, rebuild_strict=False)
+            here = {v: outputs[:, 0].astype(v.dtype) for v in seen}
+            without = clone_replace(without, here, rebuild_strict=False)
         if depends_on(without, value, set()):
             raise UnsupportedColumnError(_elsewhere(rv.name))
         try:
@@ -198,7 +209,7 @@ class LatentColumnTarget:
     def value_of(self, point: Mapping[str, np.ndarray], cells: np.ndarray) -> np.ndarray:
         """Value of the variable with other cells."""
         if self._forward is None:
-            return cells
+            return cells.astype(self._dtype)
         function, names = self._forward
         return function(cells, *(point[name] for name in names))[0]
 
@@ -206,7 +217,10 @@ class LatentColumnTarget:
         """Numbers of a point."""
         numbers = self._numbers(self._zero, *(point[name] for name in self._names))
         k = self._n_parameters
-        parameters = [np.broadcast_to(v, self.rows.shape).copy() for v in numbers[:k]]
+        shape = self.rows.shape
+        if self.support is not None:
+            shape = (len(self.support), *shape)
+        parameters = [np.broadcast_to(v, shape).copy() for v in numbers[:k]]
         end = k + 2 * self._n_measured
         if self._n_measured:
             parameters = self._given(parameters, numbers[k:end])
@@ -228,6 +242,14 @@ class LatentColumnTarget:
             total = total + y / error**2
             precision = precision + 1.0 / error**2
         return [total / precision, 1.0 / np.sqrt(precision)]
+
+    def logp(self, data: ColumnData, cells: np.ndarray) -> np.ndarray:
+        """Log prior density of each row, given measurements that are part of it."""
+        if self.is_normal:
+            mean, sd = data.parameters
+            return -0.5 * ((cells - mean) / sd) ** 2 - np.log(sd)
+        with np.errstate(all="ignore"):
+            return self._logp(cells, *data.parameters)
 
     def cdf(self, data: ColumnData, cells: np.ndarray) -> np.ndarray:
         """Prior distribution function of each row."""
@@ -278,15 +300,23 @@ def _units_of(rows, n):
     return pointers, np.argsort(rows, kind="stable")
 
 
+def _log_table(rv: Variable, support: np.ndarray) -> Variable:
+    """(C, n) log prior probability of each category of a discrete column."""
+    if isinstance(rv.owner.op, CategoricalRV):
+        [p] = parameters_of(rv)
+        return pt.log(p).T if p.ndim == 2 else pt.log(p)[:, None]
+    return pm.logp(rv, pt.constant(support.astype(rv.dtype))[:, None])
+
+
 def _functions_of(rv, parameters):
-    """Distribution function and quantiles of the prior, as functions of its parameters too."""
+    """Log density, distribution function and quantiles of the prior, given its parameters too."""
     cells = pt.tensor("cells", dtype="float64", shape=(None,))
     given = [
         pt.tensor(f"parameter_{k}", dtype="float64", shape=(None,)) for k in range(len(parameters))
     ]
     _, law = rv.owner.op(*given, rng=pt.random.shared_rng(seed=None), return_next_rng=True)
     try:
-        graphs = [pt.exp(pm.logcdf(law, cells)), pm.icdf(law, cells)]
+        graphs = [pm.logp(law, cells), pt.exp(pm.logcdf(law, cells)), pm.icdf(law, cells)]
     except (NotImplementedError, TypeError) as error:
         raise UnsupportedColumnError(
             f"{rv.name} is a random column whose prior has no quantiles in PyMC ({error}). Give it "

@@ -12,6 +12,7 @@ from pymc_trees.core.columns.reference import (
     make_both_index,
     make_referenced,
     move_column,
+    move_level_sets,
 )
 from pymc_trees.core.columns.row_set import RowIndex
 from pymc_trees.core.forest.place import place_rows
@@ -67,7 +68,9 @@ class ReferencedForestData(ForestData):
         if self.directions is not None:
             n_words = -(-both.columns.shape[1] // 64)
             order = self.directions.with_room(max_nodes, self.layout.n_rows, n_stats, n_words)
-        return make_workspace(max_nodes, n_stats, both, self.row_index, order)
+        # sets of rows by level move with them: each chain has its own
+        index = self.row_index._replace(level_sets=self.row_index.level_sets.copy())
+        return make_workspace(max_nodes, n_stats, both, index, order)
 
     def load(
         self,
@@ -93,6 +96,8 @@ class ReferencedForestData(ForestData):
             trees, prior = self.decoded(value, settings, work)
             value = value.copy()
         inputs = self._moved(known, X)
+        for j in range(X.shape[1] - self.n_random, X.shape[1]):
+            move_level_sets(inputs.design, work.index, j)
         self._place(trees, inputs.design, work)
         return ForestState(value, trees, work, self.add_up(trees), prior, None, inputs)
 

@@ -206,7 +206,10 @@ def declared_with(**given):
             two = pm.MvNormal("two", np.zeros(N), np.eye(N))
             counts = pm.Poisson("counts", 1.0, shape=N)
             short = pm.Normal("short", 0, 1, shape=N - 1)
+            many = pm.Categorical("many", np.full(40, 1 / 40), shape=N)
+            die = pm.DiscreteUniform("die", 1, 6, shape=N)
             columns = {"z": z, "two": two, "counts": counts, "short": short, "sum": z + 1.0}
+            columns |= {"many": many, "die": die}
             chosen = given.pop("columns", {"z": "z"})
             chosen = {k: columns[v] if isinstance(v, str) else v for k, v in chosen.items()}
             inputs = pmt.with_columns(given.pop("X", X), cuts=given.pop("cuts", None), **chosen)
@@ -224,7 +227,7 @@ REFUSED = {
         TypeError,
         "must itself be a free variable",
     ),
-    "counts": (declared_with(columns={"z": "counts"}), TypeError, "holds real numbers"),
+    "counts": (declared_with(columns={"z": "counts"}), TypeError, "its categories are not known"),
     "rows that mix": (
         declared_with(columns={"z": "two"}),
         TypeError,
@@ -242,7 +245,22 @@ REFUSED = {
     "split by levels": (
         declared_with(split_rules={"z": "subset"}),
         ValueError,
-        "are split by cuts. Leave them",
+        "is continuous, and split by cuts. Leave it out",
+    ),
+    "too many categories": (
+        declared_with(columns={"z": "many"}),
+        ValueError,
+        "40 categories, more than there are rows",
+    ),
+    "sets of counts from 1 on": (
+        declared_with(columns={"z": "die"}, split_rules={"z": "subset"}),
+        ValueError,
+        "but sets are of 0 to 49 at most",
+    ),
+    "cuts of sets": (
+        declared_with(columns={"z": "many"}, split_rules={"z": "subset"}, cuts={"z": [0.5]}),
+        ValueError,
+        "which have no cuts. Leave out",
     ),
     "slopes": (
         declared_with(leaf=None, Y=Y, response="linear"),

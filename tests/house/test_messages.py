@@ -274,13 +274,20 @@ UNTRIED = {
             "with_columns: the prior of … must be independent from row to row given other "
             "variables: declare it as pm.Normal, pm.Uniform or another of PyMC's plain "
             "continuous distributions, with shape=n.",
-            "with_columns: … is …, but a random column holds real numbers: give it a "
-            "continuous distribution.",
+            "with_columns: … is …, but its categories are not known: a random column is "
+            "continuous, or pm.Categorical, pm.Bernoulli, pm.Binomial with a fixed n or "
+            "pm.DiscreteUniform with fixed bounds.",
+            "with_columns: … has … categories, more than there are rows to draw to define the "
+            "prior: give it an order, by split_rules={…: 'continuous'}.",
+            "cuts of …: split_rules says that it is split by sets of categories, which have no "
+            "cuts. Leave out one of the two.",
+            "split_rules: … has the categories … to …, but sets are of 0 to … at most. Give it "
+            "the rule 'continuous', which takes them in their order.",
             "X: dimensions of with_columns have no names. Give the constant columns as an "
             "array, a frame or pm.Data.",
             "with_columns: … are columns of X, too: give other names.",
-            "split_rules: random columns, here …, are split by cuts. Leave them out of "
-            "split_rules.",
+            "split_rules: the random column … is continuous, and split by cuts. Leave it out "
+            "of split_rules.",
             "with_columns: … has … entries, but X has … rows: declare it with shape=….",
             "with_columns: draws from the prior of … are not finite. Give cuts={…: ...}.",
             "X has random columns, which only BART and DecisionTree take: give constant "

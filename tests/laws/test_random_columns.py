@@ -147,7 +147,58 @@ def with_groups():
     return [z, f, a[group]], lambda z, f, a: normal(Y, f + a, 0.7)
 
 
+def categories():
+    """Split by sets of categories, of which the response sees a part by itself, too."""
+    p = np.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]])[np.arange(N) % 2]
+    z = pm.Categorical("z", p=p, shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.Normal("w", pm.math.eq(z, 2), 0.7, observed=W)
+    pm.Normal("y", f, 0.7, observed=Y)
+    return [z, f], lambda z, f: normal(W, z == 2, 0.7) + normal(Y, f, 0.7)
+
+
+def ordered_counts():
+    z = pm.Binomial("z", 3, np.linspace(0.2, 0.7, N), shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.Poisson("y", pm.math.exp(f), observed=COUNTS)
+    return [z, f], lambda z, f: stats.poisson.logpmf(COUNTS, np.exp(f)).sum(axis=-1)
+
+
+def counts_in_two_forests():
+    """On grids of their own."""
+    z = pm.Binomial("z", 2, 0.5, shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=1)
+    h = pmt.BART(
+        "h", pmt.with_columns(X, z=z, cuts={"z": [0.5]}), leaf=pmt.NormalLeaf(-0.3, 0.4), m=1
+    )
+    pm.Normal("y", f, pm.math.exp(h), observed=Y)
+    return [z, f, h], lambda z, f, h: normal(Y, f, np.exp(h))
+
+
+def missing_categories():
+    seen = np.ma.masked_array([0, 0, 1, 0, 0, 1], mask=[0, 1, 0, 1, 1, 0])
+    with pytest.warns(ImputationWarning):
+        z = pm.Bernoulli("z", p=np.linspace(0.3, 0.8, N), observed=seen)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.Normal("y", f, 0.7, observed=Y)
+    return [z, f], lambda z, f: normal(Y, f, 0.7)
+
+
+def missing_levels():
+    seen = np.ma.masked_array([0, 0, 2, 0, 0, 1], mask=[0, 1, 0, 1, 1, 0])
+    with pytest.warns(ImputationWarning):
+        z = pm.Categorical("z", p=np.array([0.3, 0.3, 0.4]), observed=seen)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.Normal("y", f, 0.7, observed=Y)
+    return [z, f], lambda z, f: normal(Y, f, 0.7)
+
+
 CASES = [
+    categories,
+    ordered_counts,
+    counts_in_two_forests,
+    missing_categories,
+    missing_levels,
     errors_in_variables,
     with_groups,
     given_cuts_and_levels,

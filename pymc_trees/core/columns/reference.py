@@ -25,6 +25,7 @@ from pymc_trees.core.columns.row_set import (
     make_row_index,
     own_words,
     varies_in_set,
+    words_of,
 )
 from pymc_trees.core.columns.rules import draw_set_rule, log_set_rule
 from pymc_trees.core.columns.steps import step_rule
@@ -70,9 +71,22 @@ def make_both_index(design: ReferencedDesign) -> RowIndex:
 
 
 def move_column(design: ReferencedDesign, column: int, cells: np.ndarray, cuts: np.ndarray) -> None:
-    """Write the cells of a column of numbers of the rows."""
-    codes = np.searchsorted(cuts, cells, side="left")
+    """Write the cells of a column of the rows, numbers or levels."""
+    codes = cells
+    if not (isinstance(design.both, MixedDesign) and design.both.kinds[column]):
+        codes = np.searchsorted(cuts, cells, side="left")
     design.both.columns[column, design.n_reference :] = codes
+
+
+def move_level_sets(design: ReferencedDesign, index: RowIndex, column: int) -> None:
+    """Write the sets of the rows by the levels of a column, if it has any (`RowIndex`)."""
+    first = index.first_level_set[column]
+    if first < 0 or not isinstance(design.both, MixedDesign):
+        return
+    cells = design.both.columns[column]
+    index.level_sets[first] = words_of(cells == design.both.missing)
+    for level in range(abs(design.both.kinds[column])):
+        index.level_sets[first + 1 + level] = words_of(cells == level)
 
 
 # ------------------------------------------------- What rules ask of a design: the reference rows

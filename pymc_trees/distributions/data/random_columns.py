@@ -7,17 +7,22 @@ from zlib import crc32
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.discrete import DiscreteUniformRV
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Cast
 from pytensor.tensor.basic import Join
-from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.random.basic import BernoulliRV, BinomialRV, CategoricalRV
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_trees.core.columns.cells import MAX_LEVELS
 from pymc_trees.distributions.data.named import is_named
+from pymc_trees.distributions.data.numbers import present_numbers
 from pymc_trees.distributions.data.schema import check_rules
 from pymc_trees.distributions.data.table import Columns, Table, read
 from pymc_trees.distributions.data.variables import registered
-from pymc_trees.predictors.columns import CONTINUOUS, real_array
+from pymc_trees.predictors.columns import CONTINUOUS, SUBSET, real_array
 
 N_CUTS = 99
 """Cuts of each column of numbers, unless given: codes of a byte."""
@@ -42,9 +47,11 @@ def with_columns(X, *, cuts=None, **columns):
         Where trees may cut a random column. Default: quantiles of its prior, or of the observed
         cells of a partly observed column.
     **columns : vector random variable
-        Random columns by name: free variables of the model with n real entries, of any prior that
-        is independent from row to row given other variables; or a variable that is partly observed,
+        Random columns by name: free variables of the model with n entries, of any prior that is
+        independent from row to row given other variables; or a variable that is partly observed,
         ``pm.Normal("x", ..., observed=x)`` with NaN in ``x``, whose missing cells are drawn.
+        Discrete ones are ``pm.Categorical``, ``pm.Bernoulli``, ``pm.Binomial`` and
+        ``pm.DiscreteUniform`` of known support.
 
     Returns
     -------
@@ -67,6 +74,10 @@ def with_columns(X, *, cuts=None, **columns):
     quantiles are estimated from draws with a fixed seed: under a wide prior of its parameters most
     of them are far from the data, and you should give ``cuts``. A column without an initial value
     of its own (``initval``) starts at a draw from its prior.
+
+    A ``pm.Categorical`` of three categories or more is split by sets of them ("subset"), other
+    discrete columns by cuts; ``split_rules`` chooses. The reference rows have every category where
+    there is room.
 
     See Also
     --------
@@ -123,12 +134,35 @@ def _check_column(model, name, variable) -> Variable:
             "variables: declare it as pm.Normal, pm.Uniform or another of PyMC's plain continuous "
             "distributions, with shape=n."
         )
-    if variable.dtype != "float64":
+    if variable.dtype != "float64" and support_of(latent) is None:
         raise TypeError(
-            f"with_columns: {name} is {variable.dtype}, but a random column holds real numbers: "
-            "give it a continuous distribution."
+            f"with_columns: {name} is {variable.dtype}, but its categories are not known: a random "
+            "column is continuous, or pm.Categorical, pm.Bernoulli, pm.Binomial with a fixed n or "
+            "pm.DiscreteUniform with fixed bounds."
         )
     return latent
+
+
+def support_of(rv: Variable) -> np.ndarray | None:
+    """Values of a discrete column as float64; None for other columns, and if they are not known."""
+    op = rv.owner.op
+    parameters = list(op.dist_params(rv.owner)) if isinstance(op, RandomVariable) else []
+    low: np.ndarray | None = np.zeros(1)
+    if isinstance(op, CategoricalRV):
+        n = parameters[0].type.shape[-1]
+        high = present_numbers(parameters[0].shape[-1]) if n is None else np.array(n)
+        high = None if high is None else high - 1
+    elif isinstance(op, BernoulliRV):
+        high = np.ones(1)
+    elif isinstance(op, BinomialRV):
+        high = present_numbers(parameters[0])
+    elif isinstance(op, DiscreteUniformRV):
+        low, high = (present_numbers(bound) for bound in parameters)
+    else:
+        return None
+    if low is None or high is None:
+        return None
+    return np.arange(np.min(low), np.max(high) + 1, dtype=np.float64)
 
 
 def latent_part(model: pm.Model, variable: Variable) -> Variable | None:
@@ -177,7 +211,7 @@ class ReferenceTable(Table):
 
     def joined(self, base: Table) -> "ReferenceTable":
         """With the constant columns as model data."""
-        columns = [variable[:, None] for variable in (self.random or {}).values()]
+        columns = [v.astype("float64")[:, None] for v in (self.random or {}).values()]
         return replace(self, base=base, variable=pt.concatenate([base.variable, *columns], axis=1))
 
     def with_cuts(self, grid: list[np.ndarray]) -> list[np.ndarray]:
@@ -201,25 +235,57 @@ def read_columns(X: Columns, split_rules=None) -> Table:
         raise ValueError(f"with_columns: {taken} are columns of X, too: give other names.")
     schema = base.schema._replace(names=names)
     rules = check_rules(split_rules, [*names, *X.random])
-    if any(rule not in (None, CONTINUOUS) for rule in rules[len(names) :]):
-        raise ValueError(
-            f"split_rules: random columns, here {list(X.random)}, are split by cuts. Leave them "
-            "out of split_rules."
-        )
-    if any(rule is not None for rule in rules):
+    if any(rule is not None for rule in rules[: len(names)]):
         base = read(X.X, list(rules[: len(names)]))
         schema = base.schema._replace(names=names)
     schema = schema.with_numbers(X.random)
     model = pm.modelcontext(None)
-    cells = [
-        _reference(model, name, variable, len(base), X.cuts.get(name))
-        for name, variable in X.random.items()
-    ]
+    cells = []
+    of_random = zip(X.random.items(), rules[len(names) :], strict=True)
+    for j, ((name, variable), rule) in enumerate(of_random, start=len(names)):
+        levels = _levels(model, name, variable, rule, X.cuts.get(name))
+        cells.append(_reference(model, name, variable, len(base), X.cuts.get(name), levels))
+        if levels is not None:
+            schema = schema._replace(
+                rules=(*schema.rules[:j], rule or SUBSET, *schema.rules[j + 1 :]),
+                levels=(*schema.levels[:j], tuple(levels), *schema.levels[j + 1 :]),
+            )
     values = np.ascontiguousarray(np.column_stack([base.values, *cells]))
     return ReferenceTable(values, schema, None, None, base, dict(X.random), dict(X.cuts))
 
 
-def _reference(model, name, variable, n, cuts) -> np.ndarray:
+def _levels(model, name, variable, rule, cuts) -> np.ndarray | None:
+    """Categories of a discrete column that is split by sets of them; None where it has cuts."""
+    latent = latent_part(model, variable)
+    assert latent is not None
+    support = support_of(latent)
+    if support is None and rule not in (None, CONTINUOUS):
+        raise ValueError(
+            f"split_rules: the random column {name} is continuous, and split by cuts. Leave it out "
+            "of split_rules."
+        )
+    by_sets = rule not in (None, CONTINUOUS)
+    if rule is None and support is not None:
+        # text and categories of a frame are split likewise, whole numbers by cuts
+        categorical = isinstance(latent.owner.op, CategoricalRV)
+        by_sets = categorical and 2 < len(support) <= MAX_LEVELS and cuts is None
+    if not by_sets or support is None:
+        return None
+    if cuts is not None:
+        raise ValueError(
+            f"cuts of {name}: split_rules says that it is split by sets of categories, which have "
+            "no cuts. Leave out one of the two."
+        )
+    if support[0] != 0 or len(support) > MAX_LEVELS:
+        raise ValueError(
+            f"split_rules: {name} has the categories {support[0]:.0f} to {support[-1]:.0f}, but "
+            f"sets are of 0 to {MAX_LEVELS - 1} at most. Give it the rule 'continuous', which "
+            "takes them in their order."
+        )
+    return support
+
+
+def _reference(model, name, variable, n, cuts, levels=None) -> np.ndarray:
     """(n,) cells of a random column in the reference rows."""
     length = int(variable.shape[0].eval())
     if length != n:
@@ -250,7 +316,21 @@ def _reference(model, name, variable, n, cuts) -> np.ndarray:
             f"cuts={{{name!r}: ...}}."
         )
     k = int(moving.sum())
-    cells[moving] = rng.permutation(np.quantile(known, (np.arange(k) + 0.5) / max(k, 1)))
+    support = support_of(latent)
+    if support is None:
+        cells[moving] = rng.permutation(np.quantile(known, (np.arange(k) + 0.5) / max(k, 1)))
+        return cells
+    # every category once where there is room, so that trees can tell rare ones from others
+    once = np.setdiff1d(support, cells[~moving])
+    if levels is not None and len(once) > k:
+        raise ValueError(
+            f"with_columns: {name} has {len(support)} categories, more than there are rows to draw "
+            f"to define the prior: give it an order, by split_rules={{{name!r}: 'continuous'}}."
+        )
+    once = once if levels is not None or 2 * len(once) <= k else once[:0]
+    shares = (np.arange(k - len(once)) + 0.5) / max(k - len(once), 1)
+    others = np.quantile(known, shares, method="inverted_cdf")
+    cells[moving] = rng.permutation(np.concatenate([once, others]))
     return cells
 
 
@@ -260,9 +340,16 @@ def cells_at(model: pm.Model, variable: Variable, latent: Variable):
     The entries of its latent part are those cells, in this order.
     """
     [graph] = model.replace_rvs_by_values([variable])
-    unknown = np.full(int(latent.shape[0].eval()), np.nan)
-    cells = graph.eval({model.rvs_to_values[latent]: unknown}, mode="FAST_COMPILE")
-    return np.array(cells, dtype=np.float64), np.isnan(cells)
+    value = model.rvs_to_values[latent]
+    n = int(latent.shape[0].eval())
+    if value.dtype == "float64":
+        cells = graph.eval({value: np.full(n, np.nan)}, mode="FAST_COMPILE")
+        return np.array(cells, dtype=np.float64), np.isnan(cells)
+    cells, other = (
+        np.asarray(graph.eval({value: np.full(n, k, dtype=value.dtype)}, mode="FAST_COMPILE"))
+        for k in (0, 1)
+    )
+    return np.where(cells == other, cells, np.nan).astype(np.float64), cells != other
 
 
 def registered_columns(name: str, table: Table) -> Table:
@@ -284,11 +371,19 @@ def split_inputs(X: Variable, n_random: int) -> tuple[Variable, list[Variable]] 
         return None
     base, *columns = node.inputs
     vectors = []
-    for column in columns:
+    for column in map(_uncast, columns):
         inner = column.owner
         if inner is None or not isinstance(inner.op, DimShuffle):
             return None
         if inner.op.new_order != (0, "x"):
             return None
-        vectors.append(inner.inputs[0])
+        vectors.append(_uncast(inner.inputs[0]))
     return base, vectors
+
+
+def _uncast(variable: Variable) -> Variable:
+    """A discrete column as it was before it became one of floats."""
+    node = variable.owner
+    if node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
+        return node.inputs[0]
+    return variable
