@@ -274,9 +274,6 @@ UNTRIED = {
             "with_columns: the prior of … must be independent from row to row given other "
             "variables: declare it as pm.Normal, pm.Uniform or another of PyMC's plain "
             "continuous distributions, with shape=n.",
-            "with_columns: … is …, but its categories are not known: a random column is "
-            "continuous, or pm.Categorical, pm.Bernoulli, pm.Binomial with a fixed n or "
-            "pm.DiscreteUniform with fixed bounds.",
             "with_columns: … has … categories, more than there are rows to draw to define the "
             "prior: give it an order, by split_rules={…: 'continuous'}.",
             "cuts of …: split_rules says that it is split by sets of categories, which have no "

@@ -5,6 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from scipy.stats import norm
+from scipy.stats import t as student
 
 import pymc_trees as pmt
 from pymc_trees.core.compile import threads
@@ -255,6 +256,31 @@ def test_from_a_start_far_from_sharp_measurements(name):
     for _ in range(15):
         point, _ = step.step(point)
     assert np.abs(back(point[value]) - 3.21).max() < 8 * 0.001
+
+
+def test_slices_alone_against_quadrature(monkeypatch):
+    """Means and squares over 40 independent rows, in standard errors of these: 5 at most."""
+
+    def slices_alone(draw, which):
+        outputs, _ = draw._table(which)
+        return draw._along_slices(which, outputs, draw.now[which]), np.ones(len(which), dtype=bool)
+
+    monkeypatch.setattr("pymc_trees.step_methods.latent_column._Draw._accepted", slices_alone)
+    with pm.Model() as model:
+        z = pm.Normal("z", 0, 1, shape=N)
+        pm.StudentT("w", nu=3, mu=z, sigma=0.5, observed=np.full(N, 1.3))
+        pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+        step, point = pmt.LatentColumn(rng=1), model.initial_point(random_seed=1)
+    drawn = []
+    for _ in range(700):
+        point, _ = step.step(point)
+        drawn.append(point["z"])
+    grid = np.linspace(-8, 8, 100_001)
+    weights = norm.pdf(grid) * student.pdf((1.3 - grid) / 0.5, 3)
+    for power in (1, 2):
+        truth = (weights * grid**power).sum() / weights.sum()
+        rows = (np.array(drawn[20:]) ** power).mean(axis=0)
+        assert abs(rows.mean() - truth) < 5 * rows.std(ddof=1) / np.sqrt(N)
 
 
 def test_gradients_are_refused_in_words():
