@@ -121,6 +121,19 @@ def monotone_and_soft(n=25, m=3):
     return Case(model, ["up", "smooth"], ["sd", "weights", "leaf_sd", "sigma"])
 
 
+def random_column(n=16, m=3):
+    """A column that is measured with error, whose mean is not known."""
+    with pm.Model() as model:
+        y, w = response(n), pm.Data("w_response", np.zeros(n))
+        z = pm.Normal("z", pm.Normal("mean", 0, 1), 0.8, shape=n)
+        pm.Normal("w", z, 0.5, observed=w)
+        columns = pmt.with_columns(inputs(n, 1), z=z, cuts={"z": np.linspace(-2, 2, 9)})
+        room = m * (2 * n - 1)
+        mu = pmt.BART("mu", columns, m=m, leaf=pmt.NormalLeaf(0.1, 0.6), max_nodes=room)
+        pm.Normal("y", mu, pm.Gamma("sigma", 8, 16), observed=y)
+    return Case(model, ["mu"], ["z", "mean", "sigma"])
+
+
 def dart(n=25, m=4, p=6):
     with pm.Model() as model:
         y = response(n)
@@ -196,6 +209,7 @@ CASES = {
         two_forests,
         coefficients,
         monotone_and_soft,
+        random_column,
         dart,
         probit,
         negative_binomial,

@@ -31,7 +31,9 @@ def steps_of(model, seed, move=pmt.CGM):
             steps[-1].stop_tuning()
         for rv in (rv for rv in model.free_RVs if not any(rv is v for v in terms)):
             rng = np.random.default_rng(next(seeds))
-            if is_forest(rv):
+            if pmt.LatentColumn.competence(rv, True) > 0:
+                steps.append(pmt.LatentColumn([rv], rng=rng))
+            elif is_forest(rv):
                 steps.append(move([rv], rng=rng))
             elif is_soft_forest(rv):
                 steps.append(pmt.SoftCGM([rv], rng=rng))
@@ -70,7 +72,8 @@ def ranks(case, replicates, length=9, thin=10, rows=(0, 7, 15), seed=1, move=pmt
     found = {name: np.empty(replicates, dtype=int) for name in names}
     for r in range(replicates):
         with model:
-            pm.set_data({"response": truth["y"][r]})
+            others = {name: values[r] for name, values in truth["others"].items()}
+            pm.set_data({"response": truth["y"][r]} | others)
         start = {name: values[r] for name, values in truth["point"].items()}
         place = int(rng.integers(length))
         draws = [start]
@@ -91,19 +94,24 @@ def ranks(case, replicates, length=9, thin=10, rows=(0, 7, 15), seed=1, move=pmt
 
 
 def simulate(model, replicates, seed):
-    """Prior draws as points of the model, and responses given them."""
+    """Prior draws as points of the model, and responses given them.
+
+    Another observed variable v has the model data ``v_response``.
+    """
     free = list(model.free_RVs)
-    y = model["y"]
-    drawn = pm.draw([*free, y], draws=replicates, random_seed=seed)
+    others = [rv for rv in model.observed_RVs if rv.name != "y"]
+    drawn = pm.draw([*free, *others, model["y"]], draws=replicates, random_seed=seed)
     point = {}
-    for rv, values in zip(free, drawn[:-1], strict=True):
+    for rv, values in zip(free, drawn, strict=False):
         transform = model.rvs_to_transforms[rv]
         name = model.rvs_to_values[rv].name
         if transform is not None:
             inputs = [v for v in rv.owner.inputs]
             values = np.array([transform.forward(v, *inputs).eval() for v in values])
         point[name] = values
-    return {"point": point, "y": drawn[-1]}
+    seen = zip(others, drawn[len(free) :], strict=False)
+    named = {f"{rv.name}_response": values for rv, values in seen}
+    return {"point": point, "others": named, "y": drawn[-1]}
 
 
 def _read(results, case, rows):

@@ -217,7 +217,7 @@ class LatentColumnTarget:
         """Numbers of a point."""
         numbers = self._numbers(self._zero, *(point[name] for name in self._names))
         k = self._n_parameters
-        shape = self.rows.shape
+        shape: tuple[int, ...] = self.rows.shape
         if self.support is not None:
             shape = (len(self.support), *shape)
         parameters = [np.broadcast_to(v, shape).copy() for v in numbers[:k]]

@@ -40,6 +40,15 @@ def test_ranks_are_uniform(sbc, name):
 
 
 @pytest.mark.full
+def test_ranks_of_a_random_column(sbc):
+    """300 replicates: shares of ten places have standard errors of 0.017."""
+    cases, run = sbc
+    found = run.ranks(cases.random_column(), 300, length=LENGTH, thin=4, seed=7)
+    for quantity, rank in found.items():
+        assert run.uniformity(rank, LENGTH) > 1e-4, quantity
+
+
+@pytest.mark.full
 def test_ranks_reject_another_response(sbc):
     """The response of each replicate is that of the one before: uniform ranks, as above, are not
     found everywhere."""
