@@ -7,7 +7,6 @@ from zlib import crc32
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.discrete import DiscreteUniformRV
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Cast
@@ -156,7 +155,7 @@ def support_of(rv: Variable) -> np.ndarray | None:
         high = np.ones(1)
     elif isinstance(op, BinomialRV):
         high = present_numbers(parameters[0])
-    elif isinstance(op, DiscreteUniformRV):
+    elif isinstance(op, pm.DiscreteUniform.rv_type):
         low, high = (present_numbers(bound) for bound in parameters)
     else:
         return None
