@@ -98,7 +98,7 @@ def test_samplers_of_other_libraries_are_refused(model, soft_model, sampler):
     ],
 )
 def test_vector_methods_refuse_and_name_the_remedy(model, attempt):
-    with model, pytest.raises(NotImplementedError, match=r"pymc_trees\.CGM"):
+    with model, pytest.raises(NotImplementedError, match=r"pymc_trees\.Hybrid"):
         attempt()
 
 

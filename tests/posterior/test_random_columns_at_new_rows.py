@@ -386,3 +386,25 @@ def test_priors_that_are_unknown_at_new_rows():
     with pytest.raises(ValueError, match="the priors of these are not known there"):
         found(case, X[:3])
     close(found(case, frame[["x0", "z"]]), at_points(case, frame[["x0"]].to_numpy(), [0.0])[..., 0])
+
+
+def test_a_discrete_column_is_given():
+    """At rows of the model its draws count; elsewhere it must be in the table."""
+    rng = np.random.default_rng(1)
+    inputs = rng.random((12, 1))
+    with pm.Model() as model:
+        kind = pm.Categorical("kind", [0.2, 0.5, 0.3], shape=12)
+        f = pmt.BART("f", pmt.with_columns(inputs, kind=kind), inputs[:, 0], m=2)
+        pm.Normal("y", f, 0.5, observed=inputs[:, 0])
+        idata = pm.sample(
+            3, tune=3, chains=1, random_seed=1, progressbar=False, compute_convergence_checks=False
+        )
+    ask = {"progressbar": False}
+    own = pmt.predictions(idata, model, **ask)["prediction"]
+    np.testing.assert_allclose(
+        own.mean(("chain", "draw")), idata.posterior["f"].mean(("chain", "draw"))
+    )
+    table = pd.DataFrame({"x0": [0.1, 0.9], "kind": [0, 2]})
+    assert pmt.predictions(idata, model, data=table, **ask)["prediction"].sizes["row"] == 2
+    with pytest.raises(ValueError, match="column 'kind' is discrete"):
+        pmt.predictions(idata, model, data=inputs[:2], **ask)

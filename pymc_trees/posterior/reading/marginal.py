@@ -198,6 +198,12 @@ class MarginalFunction(WholeFunction):
         for column in self._unknown(self._first):
             errors = self._errors(column)
             self.laws[column] = law_of(model, self._columns, column, errors)
+            if not self.laws[column].latent.dtype.startswith("float"):
+                raise ValueError(
+                    f"{self._argument}: the random column {column!r} is discrete, and no mean over "
+                    f"its values is taken: {self.remedy([column])}, or draw it at new rows with "
+                    "pm.sample_posterior_predictive."
+                )
         self._check_constant_between_cuts()
         of_laws = {c: parts_of(model, law, c, self._part) for c, law in self.laws.items()}
         more = [one for parts in of_laws.values() for one in parts]
