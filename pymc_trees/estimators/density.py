@@ -17,7 +17,7 @@ import pymc as pm
 from scipy.special import ndtri
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.samplers.latent_column import outputs_by_cell
+from pymc_trees.core.samplers.latent_column import cell_trees, outputs_by_cell
 from pymc_trees.core.value import mixtures
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import declared
@@ -162,18 +162,19 @@ class CellLaws:
         """The law of encoded rows."""
         n, n_cells = len(X), len(self.cuts) + 1
         rows, wide = np.arange(n), np.column_stack([X, np.zeros(n)])
-        outputs, centre = np.empty((n, n_cells, 2)), np.empty((n, 1, 1))
+        outputs, centre = np.empty((n_cells, n, 2)), np.empty((1, n, 1))
+        points, anywhere = np.append(self.cuts, np.inf), np.array([np.inf])
         used = np.zeros(n, dtype=np.int64)
         weight, mean, sd = (np.empty((n, n_cells * len(draws))) for _ in range(3))
         for place in draws:
             for k, forest in enumerate((self.f, self.scale)):
-                given = forest.X_train, forest.sizes, X.shape[1], self.cuts
-                outputs_by_cell(_value(forest, place), wide, *given, rows, k, outputs)
-            given = self.index.X_train, self.index.sizes, NOWHERE, np.empty(0)
-            outputs_by_cell(_value(self.index, place), X, *given, rows, 0, centre)
+                given = wide, forest.X_train, forest.sizes, X.shape[1], points
+                outputs_by_cell(cell_trees(_value(forest, place), *given), wide, rows, k, outputs)
+            given = X, self.index.X_train, self.index.sizes, NOWHERE, anywhere
+            outputs_by_cell(cell_trees(_value(self.index, place), *given), X, rows, 0, centre)
             tolerance = ROUNDING * float(np.abs(outputs).max(initial=0.0))
             settings = self.edges, 1.0 / len(draws), self.least, tolerance
-            mixtures.add_components(outputs, centre[:, 0, 0], *settings, used, weight, mean, sd)
+            mixtures.add_components(outputs, centre[0, :, 0], *settings, used, weight, mean, sd)
         taken = np.arange(weight.shape[1]) < used[:, None]
         start = np.concatenate([[0], np.cumsum(used)])
         return CellMixture(start, weight[taken], mean[taken], sd[taken])

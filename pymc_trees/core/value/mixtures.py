@@ -47,7 +47,7 @@ def add_components(outputs, centre, edges, share, least, tolerance, used, weight
 
     Parameters
     ----------
-    outputs : (b, C, 2) float64
+    outputs : (C, b, 2) float64
         Mean and log sd of y, by cell.
     centre : (b,) float64
     edges : (C + 1,) float64
@@ -63,22 +63,22 @@ def add_components(outputs, centre, edges, share, least, tolerance, used, weight
     weight, mean, sd : (b, K) float64
         Written to from ``used`` on.
     """
-    n_cells = outputs.shape[1]
-    for i in range(outputs.shape[0]):
+    n_cells = outputs.shape[0]
+    for i in range(outputs.shape[1]):
         low, k = 0, used[i]
         for c in range(n_cells):
             last = c + 1 == n_cells
             if not last:
                 last = (
-                    abs(outputs[i, c + 1, 0] - outputs[i, low, 0]) > tolerance
-                    or abs(outputs[i, c + 1, 1] - outputs[i, low, 1]) > tolerance
+                    abs(outputs[c + 1, i, 0] - outputs[low, i, 0]) > tolerance
+                    or abs(outputs[c + 1, i, 1] - outputs[low, i, 1]) > tolerance
                 )
             if last:
                 mass = mass_between(edges[low] - centre[i], edges[c + 1] - centre[i])
                 if mass > 0.0:
                     weight[i, k] = share * mass
-                    mean[i, k] = outputs[i, low, 0]
-                    sd[i, k] = math.sqrt(math.exp(2.0 * outputs[i, low, 1]) + least * least)
+                    mean[i, k] = outputs[low, i, 0]
+                    sd[i, k] = math.sqrt(math.exp(2.0 * outputs[low, i, 1]) + least * least)
                     k += 1
                 low = c + 1
         used[i] = k
