@@ -187,9 +187,6 @@ def reserve_row_sets(rows: int, columns: int) -> np.ndarray:
     return np.frombuffer(mmap.mmap(-1, n_bytes, flags=flags), np.uint64).reshape(rows, columns)
 
 
-# ----------------- Edits of trees: split a leaf, join two leaves, reduce a tree to its root, rotate
-
-
 # -------- Split a leaf, join two leaves, reduce a tree to its root: edits that take and free nodes
 
 

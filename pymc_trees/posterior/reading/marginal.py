@@ -182,7 +182,7 @@ class MarginalFunction(WholeFunction):
             for one in self._inputs.values():
                 p = training_rows(one.tree).shape[1]
                 if column in one.columns and len(np.shape(X)) == 2 and np.shape(X)[1] == p:
-                    place = p - len(one.columns) + list(one.columns).index(column)
+                    place = one.names.index(column)
                     return _has_nan(
                         X[:, place] if isinstance(X, np.ndarray) else np.asarray(X)[:, place]
                     )
@@ -398,8 +398,7 @@ class MarginalFunction(WholeFunction):
         for one, base in zip(self.evaluated, self.bases, strict=True):
             if base not in self._inputs or column not in self._inputs[base].columns:
                 continue
-            p, names = training_rows(one.tree).shape[1], list(self._inputs[base].columns)
-            place = p - len(names) + names.index(column)
+            p, place = training_rows(one.tree).shape[1], self._inputs[base].names.index(column)
             value = np.asarray(self.draws[self.trees.index(one.tree)][chain, draw])
             nodes = value[: one.tree.owner.op.layout.max_nodes]
             code = nodes[:, 0]
