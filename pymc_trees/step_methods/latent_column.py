@@ -19,6 +19,7 @@ from pymc_trees.core.samplers.latent_column import (
     cuts_in_use,
     draw_normals,
     largest_of_rows,
+    log_likelihoods,
     middle_points,
     outputs_by_cell,
     try_proposals,
@@ -200,37 +201,53 @@ class _Draw:
 
     # ---------------------------------------------------------------- Tables of parts of the rows
 
-    def _parts(self, which: np.ndarray) -> list[np.ndarray]:
-        step = max(1, CELLS // len(self.points))
-        return [which[k : k + step] for k in range(0, len(which), step)]
+    @property
+    def _step(self) -> int:
+        """Rows of a part."""
+        return max(1, CELLS // len(self.points))
 
-    def _in_threads(self, work, which: np.ndarray) -> list:
-        """Arrays that a function makes of parts of some rows, each in their order.
+    def _parts(self, which: np.ndarray) -> list[np.ndarray]:
+        return [which[k : k + self._step] for k in range(0, len(which), self._step)]
+
+    def _in_threads(self, work) -> list:
+        """Arrays that a function makes of the tables of parts of all rows, each in their order.
 
         What comes out does not depend on the parts: random numbers are drawn beforehand.
         """
-        n_trees = sum(len(trees.roots) for trees in self.trees)
-        wanted = given_threads() if n_trees * len(which) >= WORTH else 1
+        n, n_trees = len(self.now), sum(len(trees.roots) for trees in self.trees)
+
+        def parts(start, stop):
+            done, outputs = [], None
+            for k in range(start, stop, self._step):
+                part = slice(k, min(k + self._step, stop))
+                outputs, logs = self._table(part, outputs)
+                done.append(work(part, logs))
+            return done
+
+        wanted = given_threads() if n_trees * n >= WORTH else 1
         with taken_threads(wanted) as n_threads:
-            done = by_rows(
-                lambda start, stop: [work(part) for part in self._parts(which[start:stop])],
-                len(which),
-                n_threads,
-            )
+            done = by_rows(parts, n, n_threads)
         return [np.concatenate(one) for one in zip(*sum(done, []), strict=True)]
 
-    def _table(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(C, b, K) outputs and (C, b) log-likelihoods of some rows, at all cells."""
+    def _table(self, which, outputs=None) -> tuple[np.ndarray, np.ndarray]:
+        """(C, b, K) outputs and (C, b) log-likelihoods of some rows, at all cells.
+
+        Outputs of before are overwritten where they fit.
+        """
         column, rows, n_cells = self.column, self.column.rows[which], len(self.points)
-        outputs = np.empty((n_cells, len(rows), column.n_outputs))
+        if outputs is None or outputs.shape[1] != len(rows):
+            outputs = np.zeros((n_cells, len(rows), column.n_outputs))
         for forest, trees, X in zip(column.forests, self.trees, self.data.inputs, strict=True):
             self.call(outputs_by_cell, trees, X, rows, forest.first, outputs)
         if column.support is not None:
             outputs[:, :, 0] = self.points[:, None]
-        else:  # nothing reads the column itself, unless it is direct
-            outputs[:, :, 0] = self._points(which) if column.is_direct else 0.0
-        flat = outputs.reshape(-1, column.n_outputs)
-        return outputs, self._likelihood(np.tile(rows, n_cells), flat).reshape(n_cells, -1)
+        elif column.is_direct:  # else nothing reads the column itself
+            outputs[:, :, 0] = self._points(which)
+        logs = np.zeros((n_cells, len(rows)))
+        if column.value is not None:
+            address, seen = column.value.address, self.data.seen
+            self.call(log_likelihoods, address, rows, outputs, seen.table, seen.data, logs)
+        return outputs, logs
 
     def _likelihood(self, rows, outputs) -> np.ndarray:
         """Log-likelihood of rows of X at outputs."""
@@ -277,12 +294,11 @@ class _Draw:
         """Draw a discrete column from its table."""
         uniforms = self.rng.random(len(self.now))
 
-        def work(which):
-            _, logs = self._table(which)
-            every = np.arange(len(which))
-            return (self._choose(which, logs, self._largest(logs), every, uniforms[which]),)
+        def work(part, logs):
+            every = np.arange(logs.shape[1])
+            return (self._choose(part, logs, self._largest(logs), every, uniforms[part]),)
 
-        [chosen] = self._in_threads(work, np.arange(len(self.now)))
+        [chosen] = self._in_threads(work)
         return np.where(chosen >= 0, self.points[chosen], self.now), chosen >= 0
 
     def _with_proposals(self) -> tuple[np.ndarray, np.ndarray]:
@@ -291,25 +307,22 @@ class _Draw:
         proposals, waits = self._from_prior(), rng.standard_exponential((n, TRIES))
         uniforms, drawn = rng.random(n), self.now.copy()
 
-        def attempt(which):
-            _, logs = self._table(which)
+        def attempt(part, logs):
             largest = self._largest(logs)
-            found, missed = drawn[which], np.empty(len(which), dtype=np.int64)
-            given = proposals[which], waits[which], self.cuts, logs, largest
-            k = self.call(try_proposals, *given, found, missed)
-            drawn[which] = found  # each thread has rows of its own
-            missed = missed[:k]
-            if not self.column.is_normal:
-                return which[missed], np.full(k, -1), largest > -np.inf
-            chosen = self._choose(which, logs, largest, missed, uniforms[which[missed]])
-            return which[missed], chosen, largest > -np.inf
+            missed = np.empty(logs.shape[1], dtype=np.int64)
+            given = proposals[:, part], waits[part], self.cuts, logs, largest
+            k = self.call(try_proposals, *given, drawn[part], missed)  # rows of this thread alone
+            missed, chosen = missed[:k], np.full(k, -1)
+            if self.column.is_normal:
+                chosen = self._choose(part, logs, largest, missed, uniforms[part][missed])
+            return part.start + missed, chosen, largest > -np.inf
 
         def choose(which):
             _, logs = self._table(which)
             every = np.arange(len(which))
             return self._choose(which, logs, self._largest(logs), every, uniforms[which])
 
-        missed, chosen, fine = self._in_threads(attempt, np.arange(n))
+        missed, chosen, fine = self._in_threads(attempt)
         if len(missed) and not self.column.is_normal:
             # one by one: functions of PyTensor, here of the prior, are not for several threads
             chosen = np.concatenate([choose(part) for part in self._parts(missed)])
@@ -397,13 +410,13 @@ class _Draw:
         return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
 
     def _from_prior(self) -> np.ndarray:
-        """(n, TRIES) draws from the prior."""
+        """(TRIES, n) draws from the prior."""
         n = len(self.now)
         if self.column.is_normal:
             mean, sd = self.data.parameters
-            return mean[:, None] + sd[:, None] * self.rng.standard_normal((n, TRIES))
+            return mean + sd * np.ascontiguousarray(self.rng.standard_normal((n, TRIES)).T)
         shares = self.rng.random((TRIES, n))
-        return np.stack([self.column.icdf(self.data, one) for one in shares], axis=1)
+        return np.stack([self.column.icdf(self.data, one) for one in shares])
 
     def _points(self, which) -> np.ndarray:
         """(C, b) a point of each cell."""

@@ -191,12 +191,11 @@ class ForestData:
             prior = self._prior_kernel(0.5, 0.0, settings.weights.copy())
         fit = self.add_up(trees, n_threads)
         value = encode(trees, self.design, prior, self.sizes, self.fingerprint, state.work.nodes)
-        return ForestState(
-            value, trees, state.work, fit, prior, self.known(value, fit), state.inputs
-        )
+        known = self.known(value, fit, state.inputs)
+        return ForestState(value, trees, state.work, fit, prior, known, state.inputs)
 
-    def known(self, value: np.ndarray, fit: np.ndarray) -> CachedOutputs | None:
-        """What lets this process know the outputs at the rows of the declaration."""
+    def known(self, value: np.ndarray, fit: np.ndarray, inputs: Inputs | None) -> CachedOutputs:
+        """What lets this process know the outputs at the training rows."""
         checksum = value[self.layout.max_nodes, CHECKSUM]
         return publish_outputs(value, checksum, self.fingerprint, fit)
 

@@ -16,8 +16,9 @@ from pymc_trees.core.columns.reference import (
 )
 from pymc_trees.core.columns.row_set import RowIndex
 from pymc_trees.core.forest.place import place_rows
-from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.moves.problem import Workspace, make_workspace
+from pymc_trees.core.value.evaluate import CachedOutputs
+from pymc_trees.core.value.fields import CHECKSUM
 from pymc_trees.distributions.data.table import n_random_columns
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.targets.forest_state import ForestData, ForestState, Inputs
@@ -89,17 +90,23 @@ class ReferencedForestData(ForestData):
         if state is not None and is_known and known is not None and np.array_equal(X, known.X):
             return state
         work = self.make_work() if state is None else state.work
-        work.rows_valid[:] = False
+        moved = np.zeros(X.shape[1], dtype=bool)
+        moved[X.shape[1] - self.n_random :] = True
         if state is not None and is_known:
             trees, prior = state.trees, state.prior
+            if known is not None:
+                moved &= (X != known.X).any(axis=0)
         else:
+            work.rows_valid[:] = False
             trees, prior = self.decoded(value, settings, work)
             value = value.copy()
         inputs = self._moved(known, X)
         for j in range(X.shape[1] - self.n_random, X.shape[1]):
             move_level_sets(inputs.design, work.index, j)
-        self._place(trees, inputs.design, work)
-        return ForestState(value, trees, work, self.add_up(trees), prior, None, inputs)
+        self.call(place_rows, trees, inputs.design.both, moved, work)
+        fit = self.add_up(trees)
+        cached = self.known(value, fit, inputs)
+        return ForestState(value, trees, work, fit, prior, cached, inputs)
 
     def _moved(self, known: Inputs | None, X: np.ndarray) -> Inputs:
         if known is None:
@@ -109,12 +116,11 @@ class ReferencedForestData(ForestData):
             move_column(known.design, j, X[:, j], cuts[j])
         return Inputs(X, known.design)
 
-    def _place(self, trees: Trees, design: ReferencedDesign, work: Workspace) -> None:
-        self.call(place_rows, trees, design.both, work.index, work.sets, work.nodes)
-        work.rows_valid[trees.roots] = True
-
-    def known(self, value: np.ndarray, fit: np.ndarray) -> None:
-        """None: the outputs are those at the rows of a point."""
+    def known(self, value: np.ndarray, fit: np.ndarray, inputs: Inputs | None) -> CachedOutputs:
+        """What lets this process know the outputs at the rows of a point."""
+        assert inputs is not None
+        checksum = value[self.layout.max_nodes, CHECKSUM]
+        return CachedOutputs(value, checksum, self.fingerprint, fit, inputs.X)
 
 
 def forest_data(model: pm.Model, forest: Variable) -> ForestData:

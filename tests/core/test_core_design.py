@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from pymc_trees.core.columns.design import (
     any_column_varies,
@@ -14,6 +15,7 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
+from pymc_trees.core.columns.search import write_codes
 
 GRID = [np.array([0.0, 0.5, 1.0, 2.0]), np.array([1.0]), np.array([3.0, 4.0])]
 
@@ -128,3 +130,18 @@ def test_cuts_stay_below_the_largest_cell(rng):
     grid = make_design(np.zeros((2, 1)), [np.arange(9.0)])
     cuts = [draw_cut(rng, grid, 2.0, 5.0) for _ in range(300)]
     assert set(cuts) == {2.0, 3.0, 4.0}
+
+
+def test_numbers_among_cuts(rng):
+    """Cuts that are even, heavy-tailed, repeated numbers, close together, alone or absent."""
+    for n in (0, 1, 2, 30, 299):
+        close = 1 + 1e-12 * rng.normal(size=n)
+        tails = rng.standard_cauchy(n) * 1e3 ** rng.integers(-2, 4)
+        far = np.append(close, [-1e300, 1e300])
+        for cuts in (rng.normal(size=n), tails, rng.integers(0, 9, n) * 1.0, close, far):
+            cuts = np.unique(cuts)
+            beside = [np.nextafter(cuts, end) for end in (-np.inf, np.inf)]
+            cells = np.concatenate([rng.normal(size=50), cuts, *beside, [-1.7e308, 1.7e308]])
+            codes = np.empty(len(cells), dtype=np.uint16)
+            write_codes(cuts, cells, codes)
+            assert_array_equal(codes, np.searchsorted(cuts, cells, side="left"))

@@ -1,6 +1,7 @@
 """`LatentColumn`: the table of a row, and columns that it cannot draw. Its law: `laws`."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import t as student
 
 import pymc_trees as pmt
 from pymc_trees.core.compile import threads
+from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.samplers.latent_column import (
     cell_trees,
     choose_cells,
@@ -20,6 +22,8 @@ from pymc_trees.core.samplers.latent_column import (
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.targets.graph import UnsupportedModelError
+from pymc_trees.targets.referenced_state import forest_data
+from pymc_trees.targets.settings import Settings
 
 N = 40
 RNG = np.random.default_rng(5)
@@ -132,12 +136,39 @@ def test_a_proposal_passes_as_often_as_its_likelihood(rng):
     logs = np.repeat(np.log([[0.2], [1.0], [0.5]]), n, axis=1)
     largest, out, missed = np.empty(n), np.full(n, 9.0), np.empty(n, dtype=np.int64)
     largest_of_rows(logs, largest)
-    cells, waits = rng.choice([-1.0, 0.5, 2.0], size=(n, 1)), rng.standard_exponential((n, 1))
+    cells, waits = rng.choice([-1.0, 0.5, 2.0], size=(1, n)), rng.standard_exponential((n, 1))
     k = try_proposals(cells, waits, np.array([0.0, 1.0]), logs, largest, out, missed)
     passed = np.setdiff1d(np.arange(n), missed[:k])
     assert abs(k / n - (1 - 1.7 / 3)) < 0.0125 and (out[missed[:k]] == 9.0).all()
     for cell, share in ((-1.0, 0.2), (0.5, 1.0), (2.0, 0.5)):
         assert abs((out[passed] == cell).mean() - share / 1.7) < 5 * np.sqrt(0.25 / len(passed))
+
+
+def test_rows_follow_columns_that_move(rng):
+    """Sets, counts and labels of nodes are those of all rows placed anew."""
+    groups = pd.DataFrame({"x": X[:, 0], "group": pd.Categorical(rng.integers(0, 3, N))})
+    with pm.Model() as model:
+        z, a = pm.Normal("z", shape=N), pm.Categorical("a", np.full(3, 1 / 3), shape=N)
+        f = pmt.BART("f", pmt.with_columns(groups, z=z, a=a), leaf=LEAF, m=20, beta=0.5)
+        pm.Normal("y", f, 1.0, observed=Y)
+    forest = model["f_forest"]
+    value, other, *cells = pm.draw([forest, forest, z, a], random_seed=2)
+    data, settings = forest_data(model, forest), Settings(0.95, 0.5, np.ones(4), [])
+    state, moves = None, [(), ("z",), ("a",), ("z", "a"), (), ("z",)]
+    for k, names in enumerate(moves):
+        value = other if k == len(moves) - 1 else value
+        point = dict(zip(("z", "a"), cells, strict=True))
+        point |= {name: pm.draw(model[name], random_seed=9 + k) for name in names}
+        state = data.load(state, value, settings, point)
+        new = forest_data(model, forest).load(None, value, settings, point)
+        nodes = np.zeros(forest.owner.op.layout.max_nodes, dtype=np.int32)
+        used = np.concatenate(
+            [nodes[: preorder(new.trees, root, nodes)].copy() for root in new.trees.roots]
+        )
+        np.testing.assert_array_equal(state.trees.leaf_of, new.trees.leaf_of)
+        np.testing.assert_array_equal(state.trees.count[used], new.trees.count[used])
+        np.testing.assert_array_equal(state.work.sets[used], new.work.sets[used])
+        np.testing.assert_array_equal(state.fit, new.fit)
 
 
 def test_draws_do_not_depend_on_threads(monkeypatch):

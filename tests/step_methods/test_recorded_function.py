@@ -271,3 +271,29 @@ def test_forests_that_are_not_recorded_take_no_room(monkeypatch):
             3, tune=2, chains=2, cores=2, mp_ctx="fork", var_names=["sigma"], step=None, **FAST
         )
     assert rooms == []
+
+
+def test_a_function_at_rows_that_move_is_that_of_its_rows():
+    """Known numbers, here wrong ones, are those of a value at the very same cells."""
+    X, n = np.random.default_rng(3).random((30, 1)), 30
+    with pm.Model() as model:
+        z = pm.Normal("z", shape=n)
+        inputs = pmt.with_columns(X, z=z)
+        pmt.BART("mu", inputs, leaf=pmt.NormalLeaf(0.0, 1.0), m=5)
+    record, forest = recorder(model), model["mu_forest"]
+    value, cells = pm.draw([forest, z], random_seed=2)
+    truth, point = np.empty(n), {"mu_forest": value, "z": cells}
+    truth[:] = record(point).ravel()
+    checksum = value[forest.owner.op.layout.max_nodes, 0]
+    known = (value, checksum, declared(forest).fingerprint, np.full((n, 1), 7.0))
+    kept = evaluate.CachedOutputs(*known, np.column_stack([X, cells]))
+    assert (record(point) == 7.0).all()
+    moved = cells.copy()
+    moved[-1] = np.nextafter(moved[-1], np.inf)
+    assert not (record({"mu_forest": value, "z": moved}) == 7.0).any()
+    del kept
+    gc.collect()
+    np.testing.assert_array_equal(record(point).ravel(), truth)
+    trained = evaluate.CachedOutputs(*known)  # at the rows of the declaration, not these
+    np.testing.assert_array_equal(record(point).ravel(), truth)
+    del trained

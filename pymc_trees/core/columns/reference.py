@@ -28,6 +28,7 @@ from pymc_trees.core.columns.row_set import (
     words_of,
 )
 from pymc_trees.core.columns.rules import draw_set_rule, log_set_rule
+from pymc_trees.core.columns.search import write_codes
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
@@ -74,7 +75,8 @@ def move_column(design: ReferencedDesign, column: int, cells: np.ndarray, cuts: 
     """Write the cells of a column of the rows, numbers or levels."""
     codes = cells
     if not (isinstance(design.both, MixedDesign) and design.both.kinds[column]):
-        codes = np.searchsorted(cuts, cells, side="left")
+        codes = np.empty(len(cells), dtype=design.both.columns.dtype)
+        write_codes(cuts, np.ascontiguousarray(cells), codes)
     design.both.columns[column, design.n_reference :] = codes
 
 

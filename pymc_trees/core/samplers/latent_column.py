@@ -25,9 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.search import n_below, parts_of
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.latent.augmentations import draw_truncated, log_between
+from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.random import draw_by_weight
 from pymc_trees.core.value.evaluate import goes_left, links_of, rules_of
 
@@ -276,18 +278,32 @@ def _walk_tree(trees, X, rows, start, n, t, changes):
 
 
 @njit(cache=True, nogil=True)
+def log_likelihoods(address, rows, outputs, table, data, logs):
+    """Write the log-likelihood of rows, (C, b), at the outputs of each cell, (C, b, K).
+
+    The other arguments are those of `call_native`.
+    """
+    for c in range(outputs.shape[0]):
+        call_native(address, rows.size, rows, outputs[c], table, data, logs[c])
+
+
+@njit(cache=True, nogil=True)
 def largest_of_rows(logs, largest):
     """Largest log-likelihood of each row over its cells, (C, b); NaN becomes -inf.
 
     -inf where that is infinite, so that the row cannot be drawn.
     """
-    largest[:] = -np.inf
+    largest[:], n_nan = -np.inf, 0
     for c in range(logs.shape[0]):
         for i in range(logs.shape[1]):
             log = logs[c, i]
-            log = log if log == log else -np.inf
-            logs[c, i] = log
+            n_nan += log != log
             largest[i] = log if log > largest[i] else largest[i]
+    if n_nan > 0:
+        for c in range(logs.shape[0]):
+            for i in range(logs.shape[1]):
+                if logs[c, i] != logs[c, i]:
+                    logs[c, i] = -np.inf
     for i in range(largest.size):
         if largest[i] == np.inf:
             largest[i] = -np.inf
@@ -299,7 +315,7 @@ def try_proposals(proposals, waits, cuts, logs, largest, out, missed):
 
     Parameters
     ----------
-    proposals : (b, T) float64
+    proposals : (T, b) float64
         Draws from the prior.
     waits : (b, T) float64
         Standard exponential.
@@ -318,16 +334,16 @@ def try_proposals(proposals, waits, cuts, logs, largest, out, missed):
     int
         Number of these.
     """
-    n = 0
+    n, [_, scale, offset, first] = 0, parts_of(cuts)
     for i in range(out.size):
         if largest[i] == -np.inf:
             continue
         found = False
-        for t in range(proposals.shape[1]):
-            z = proposals[i, t]
+        for t in range(proposals.shape[0]):
+            z = proposals[t, i]
             if not abs(z) < np.inf:
                 continue
-            if logs[np.searchsorted(cuts, z), i] - largest[i] >= -waits[i, t]:
+            if logs[n_below(cuts, scale, offset, first, z), i] - largest[i] >= -waits[i, t]:
                 out[i] = z
                 found = True
                 break

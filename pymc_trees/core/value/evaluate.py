@@ -308,7 +308,8 @@ def left_shares(value, X_train, links, rules, sizes):
 # A step that has moved a forest has added up its trees; recording the function, or reading it in
 # a log density, then needs no further walk through them. A `CachedOutputs` keeps its entry alive.
 # A value is compared entry by entry, together with the fingerprint of its declaration, so that a
-# hit is the function of exactly this forest at exactly these rows.
+# hit is the function of exactly this forest at exactly these rows. Where columns of X are random,
+# rows are where the point has them: an entry holds these, too, and they are compared likewise.
 #
 # Compiled graphs read a table in memory, without a call into Python, where an interrupt would be
 # lost. They hold Python's global lock while they read, and the table changes under the same lock.
@@ -319,14 +320,16 @@ SLOTS = 64
 MAX_EVALUATED = 4
 """Declarations whose last evaluation is kept, for graphs that read a forest no step moves."""
 
-_TABLE = np.zeros((SLOTS, 6), dtype=np.int64)
-"""Bits of checksum and fingerprint, size and address of the value, those of the function."""
-_CHECKSUM, _FINGERPRINT, _SIZE, _VALUE, _N_NUMBERS, _OUTPUTS = range(6)
+_N_FIELDS = 8
+_TABLE = np.zeros((SLOTS, _N_FIELDS), dtype=np.int64)
+"""Bits of checksum and fingerprint, size and address of the value, those of the function and those
+of its rows, whose size is 0 for the training rows."""
+_CHECKSUM, _FINGERPRINT, _SIZE, _VALUE, _N_NUMBERS, _OUTPUTS, _N_CELLS, _CELLS = range(_N_FIELDS)
 _free = list(range(SLOTS))
 
 
 class CachedOutputs:
-    """Outputs of a value at the training rows.
+    """Outputs of a value at the training rows, or at other ones.
 
     Parameters
     ----------
@@ -336,15 +339,26 @@ class CachedOutputs:
         Of the value and of its declaration, which includes the training rows.
     outputs : (n, K) float64
         Sum of the outputs of its trees; read-only.
+    X : (n, p) float64, optional
+        The rows; read-only.
     """
 
-    def __init__(self, value: np.ndarray, checksum: float, fingerprint: float, outputs: np.ndarray):
+    def __init__(
+        self,
+        value: np.ndarray,
+        checksum: float,
+        fingerprint: float,
+        outputs: np.ndarray,
+        X: np.ndarray | None = None,
+    ):
         self.value, self.outputs = value.copy(), np.ascontiguousarray(outputs)
+        self.X = np.empty(0) if X is None else np.ascontiguousarray(X)
         self._slot = _free.pop() if _free else None
         if self._slot is not None:
             numbers = np.array([checksum, fingerprint]).view(np.int64)
-            addresses = [value.size, self.value.ctypes.data, outputs.size, self.outputs.ctypes.data]
-            _TABLE[self._slot] = [*numbers, *addresses]
+            arrays = self.value, self.outputs, self.X
+            places = [number for a in arrays for number in (a.size, a.ctypes.data)]
+            _TABLE[self._slot] = [*numbers, *places]
 
     def __del__(self, table=_TABLE, free=_free):  # at exit the names of the module are gone
         if self._slot is not None:
@@ -418,7 +432,7 @@ def _pointer(typing_context, address):
 
 
 @njit(cache=True)
-def look_up(table, value, checksum, fingerprint, out):
+def look_up(table, value, checksum, fingerprint, X, out):
     """Write the cached outputs of a value; False without an entry.
 
     Parameters
@@ -427,9 +441,12 @@ def look_up(table, value, checksum, fingerprint, out):
         What `TABLE` returned.
     value, out : float64 arrays
         Contiguous.
+    X : float64 array
+        Contiguous: the rows; without any for the training rows.
     """
-    table = carray(table, (SLOTS, 6), np.int64)
+    table = carray(table, (SLOTS, _N_FIELDS), np.int64)
     bits, flat = value.reshape(-1).view(np.int64), out.reshape(-1)
+    cells = X.reshape(-1).view(np.int64)
     ids = np.array([checksum, fingerprint]).view(np.int64)
     for slot in range(SLOTS):
         if (
@@ -437,12 +454,16 @@ def look_up(table, value, checksum, fingerprint, out):
             or table[slot, _FINGERPRINT] != ids[1]
             or table[slot, _SIZE] != bits.size
             or table[slot, _N_NUMBERS] != flat.size
+            or table[slot, _N_CELLS] != cells.size
         ):
             continue
         cached = carray(_pointer(table[slot, _VALUE]), (bits.size,), np.int64)
         differ = np.int64(0)
         for k in range(bits.size):
             differ |= bits[k] ^ cached[k]
+        rows = carray(_pointer(table[slot, _CELLS]), (cells.size,), np.int64)
+        for k in range(cells.size):
+            differ |= cells[k] ^ rows[k]
         if differ == 0:
             outputs = carray(_pointer(table[slot, _OUTPUTS]), (flat.size,), np.float64)
             for k in range(flat.size):

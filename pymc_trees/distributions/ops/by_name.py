@@ -92,10 +92,11 @@ def evaluation_of(outputs: Callable) -> External:
                 if not is_intact(value, s.max_nodes, fingerprint):
                     out[:] = np.nan
                     return DONE
-                if same_content(X, X_train):
-                    checksum = value[s.max_nodes, CHECKSUM]
-                    if look_up(table(), value, checksum, fingerprint, out):
-                        return DONE
+                at_training = same_content(X, X_train)
+                rows = X[: 0 if at_training else X.shape[0]]
+                if look_up(table(), value, value[s.max_nodes, CHECKSUM], fingerprint, rows, out):
+                    return DONE
+                if at_training:
                     return AT_TRAINING
                 if X.shape[0] * s.m >= WORTH:
                     return ELSEWHERE
