@@ -10,15 +10,25 @@ rows of protein and California in that order, and on another simulation; these r
 Reported are the pinball loss at the levels .02, .04, ... .98, the share of y within the 90%
 interval, the negative log density at y, and CPU seconds of fit and predictions. Boosting is
 scikit-learn's histogram gradient boosting of each quantile by itself with its defaults; its
-quantiles cross, and "sorted" sorts those of each row.
+quantiles cross, and "sorted" sorts those of each row. drbart is R's, with its defaults but for
+the lengths in `DRBART`; its distribution functions are taken at a grid of y.
+
+    python -m benchmarks.density --mixing --data mixture --draws 400 --tune 200
+
+adds how quantiles move in chains of that length. What is in the file is not run again.
 """
 
 import argparse
 import os
+import resource
+import shutil
+import subprocess
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 
+import arviz as az
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -48,7 +58,10 @@ FILES = {
 SIMULATED = ("mixture", "skewed")
 DATA = ("mixture", "skewed", *FILES)
 BAYES = ("density", "forest", "constant")
-METHODS = (*BAYES, "boosting", "sorted", "truth")
+METHODS = (*BAYES, "drbart", "boosting", "sorted", "truth")
+RUN = ("forest", "density", "constant", "boosting", "drbart", "truth")
+DRBART = (1_000, 40)
+"""Sweeps before the draws of drbart, and draws, one of 25 sweeps."""
 
 
 def simulated(name, n, rng):
@@ -128,6 +141,8 @@ def answers(method, data, options):
             for q in levels
         ]
         return np.stack([one.predict(new) for one in fits], axis=-1), None
+    if method == "drbart":
+        return from_drbart(data, levels)
     fitted = pmt.BARTRegressor(
         noise=method,
         draws=options.draws,
@@ -139,6 +154,41 @@ def answers(method, data, options):
     ).fit(X, y)
     _, quantiles = fitted.predict(new, quantiles=levels, draws=options.used)
     return quantiles, fitted.log_density(new, y_new, draws=options.used)
+
+
+def from_drbart(data, levels):
+    """Quantiles and log densities by R's drbart with its defaults, y of mean 0 and sd 1."""
+    X, y, new, y_new, _ = data
+    rscript, mean, sd = shutil.which("Rscript"), y.mean(), y.std()
+    if rscript is None:
+        raise ModuleNotFoundError("No module named 'drbart': Rscript is not on the path")
+    every = np.concatenate([y, y_new])
+    grid = (np.linspace(*np.quantile(every, [0, 1]), 300) - mean) / sd
+    grid = np.concatenate([grid[0] - [1, 0.5], grid, grid[-1] + [0.5, 1]])
+    grid.sort()
+    with TemporaryDirectory() as folder:
+        at = Path(folder)
+        for name, table in (("train", np.column_stack([X, (y - mean) / sd])), ("new", new)):
+            np.savetxt(at / f"{name}.csv", table, delimiter=",")
+        np.savetxt(at / "grid.csv", grid)
+        script = Path(__file__).with_suffix(".R")
+        command = [rscript, str(script), folder, *map(str, DRBART)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-1000:])
+        cdf, pdf = (
+            pd.read_csv(at / f"{name}.csv", header=None).to_numpy()
+            for name in ("distribution", "density")
+        )
+    at = (y_new - mean) / sd
+    log_density = [np.log(np.interp(z, grid, row) / sd) for z, row in zip(at, pdf, strict=True)]
+    quantiles = [np.interp(levels, row, grid) for row in np.maximum.accumulate(cdf, axis=1)]
+    return mean + sd * np.array(quantiles), np.array(log_density)
+
+
+def cpu_seconds():
+    """Of this process, and of those that it waited for."""
+    return process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def pinball(quantiles, y):
@@ -156,18 +206,18 @@ def scores(quantiles, log_density, y) -> tuple[dict, np.ndarray]:
     return {name: float(value) for name, value in found.items()}, lost
 
 
-def one(name, options):
+def one(name, options, methods):
     """Lines of a data set."""
     data, lost = load(name), {}
     y = data[3]
     about = {"data": name, "train": len(data[1]), "test": len(y)}
     about |= {"chains": options.chains, "draws": options.draws, "tune": options.tune}
-    for method in ("forest", "density", "constant", "boosting", "truth"):
+    for method in methods:
         if method == "truth" and data[4] is None:
             continue
-        start = process_time()
+        start = cpu_seconds()
         quantiles, log_density = answers(method, data, options)
-        seconds = process_time() - start
+        seconds = cpu_seconds() - start
         several = {method: quantiles}
         if method == "boosting":
             inner = np.sort(quantiles[:, : len(LEVELS)], axis=1)
@@ -175,10 +225,39 @@ def one(name, options):
             several["sorted"] = np.concatenate([inner, ends], axis=1)
         for label, values in several.items():
             found, lost[label] = scores(values, log_density, y)
-            apart = lost[label] - lost["forest"]
-            error = float(apart.std() / np.sqrt(len(apart)))
-            found |= {"less than forest": float(-apart.mean()), "error": error}
+            if "forest" in lost:
+                apart = lost[label] - lost["forest"]
+                error = float(apart.std() / np.sqrt(len(apart)))
+                found |= {"less than forest": float(-apart.mean()), "error": error}
             yield about | {"method": label, **found, "seconds": seconds}
+
+
+def mixing(name, options):
+    """A line on how quantiles of f given x move in chains of some length, of a density."""
+    X, y, *_ = load(name)
+    lengths = {"chains": options.chains, "draws": options.draws, "tune": options.tune}
+    start = process_time()
+    given = {"cores": 1, "random_state": 1, "progressbar": False}
+    fitted = pmt.BARTRegressor(noise="density", **lengths, **given).fit(X, y)
+    seconds, drawn = process_time() - start, fitted.idata_.posterior["f_quantiles"]
+    ess, r_hat = (f(drawn).to_array().to_numpy().ravel() for f in (az.ess, az.rhat))
+    found = {"ess": np.median(ess), "least ess": np.min(ess), "seconds": seconds}
+    found |= {"r_hat": np.median(r_hat), "worst r_hat": np.max(r_hat)}
+    line = {"data": name, "train": len(y), **lengths, "method": "mixing"}
+    return line | {key: float(value) for key, value in found.items()}
+
+
+def report_mixing(results: pd.DataFrame) -> None:
+    """ESS of quantiles by length of the chains."""
+    print("\n| quantiles of f given x | chains | ESS, median | least | a second | R-hat | worst |")
+    print("|---" * 7 + "|")
+    for line in results.to_dict("records"):
+        chains = f"{line['chains']:.0f} x ({line['tune']:.0f} + {line['draws']:.0f})"
+        print(
+            f"| {line['data']} | {chains} | {line['ess']:.0f} | {line['least ess']:.0f} | "
+            f"{line['ess'] / line['seconds']:.2f} | {line['r_hat']:.2f} | "
+            f"{line['worst r_hat']:.2f} |"
+        )
 
 
 def report(results: pd.DataFrame) -> None:
@@ -226,17 +305,28 @@ def main() -> None:
     parser.add_argument("--tune", type=int, default=60)
     parser.add_argument("--used", type=int, help="draws that predict; default: all")
     parser.add_argument("--out", type=Path, default=Path("density.jsonl"))
+    parser.add_argument("--methods", nargs="+", default=list(RUN), choices=RUN)
+    parser.add_argument("--mixing", action="store_true", help="how quantiles move, instead")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     there = set()
     if options.out.exists():
-        there = set(pd.read_json(options.out, lines=True)["data"])
+        there = {
+            (line.data, line.method) for line in pd.read_json(options.out, lines=True).itertuples()
+        }
     for name in () if options.report else options.data:
-        if name not in there:
-            for line in one(name, options):
-                add_line(line, options.out)
-    report(pd.read_json(options.out, lines=True))
+        if options.mixing:
+            add_line(mixing(name, options), options.out)
+            continue
+        methods = [method for method in options.methods if (name, method) not in there]
+        for line in one(name, options, methods):
+            add_line(line, options.out)
+    results = pd.read_json(options.out, lines=True)
+    is_mixing = results.method == "mixing"
+    report(results[~is_mixing])
+    if is_mixing.any():
+        report_mixing(results[is_mixing])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """`LatentColumn`: a random column of X, given the forests that split on it."""
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.compile.pointer import DirectCalls
@@ -24,7 +22,7 @@ from pymc_trees.core.samplers.latent_column import (
     outputs_by_cell,
     try_proposals,
 )
-from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
+from pymc_trees.step_methods.variable_step import VariableStep
 from pymc_trees.targets.latent_columns import ColumnData, LatentColumnTarget, column_of
 
 CELLS = 32_768
@@ -40,7 +38,7 @@ class LatentColumnState(StepMethodState):
     """Nothing but the generator is kept between steps."""
 
 
-class LatentColumn(BlockedStep):
+class LatentColumn(VariableStep):
     """Draw random columns of X given the forests that split on them.
 
     Given the trees, the functions of a row are constant between two cuts of its cell: one pass
@@ -104,35 +102,27 @@ class LatentColumn(BlockedStep):
     """
 
     name = "latentcolumn"
-    default_blocked = True
-    finishes_iterations = True  # as forest steps do
     _state_class = LatentColumnState
-    stats_dtypes_shapes: dict = {"accept_column": (np.float64, [])}
+    stats_dtypes_shapes = {"accept_column": (np.float64, [])}
 
-    def __init__(
-        self,
-        vars=None,
-        *,
-        model=None,
-        rng=None,
-        blocked=True,
-        initial_point=None,
-        compile_kwargs=None,
-    ):
-        model = pm.modelcontext(model)
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if _is_column(model, rv)]
-        rvs = random_variables(model, vars)
-        unable = [getattr(rv, "name", rv) for rv in rvs if not _is_column(model, rv)]
-        if unable or not rvs:
-            raise ValueError(
-                f"vars: {unable or 'nothing'} is not a random column of BART or DecisionTree. "
-                "Declare it with pymc_trees.with_columns, or leave it to pm.sample()."
-            )
-        self.vars = [model.rvs_to_values[rv] for rv in rvs]
-        self.rng = get_random_generator(rng)
-        plain = without_dims(model)
-        self._columns = [LatentColumnTarget(plain, counterpart(model, rv)) for rv in rvs]
+    @staticmethod
+    def read(model, rv):
+        """Whether a variable is a column of forests."""
+        if not isinstance(rv, Variable) or not any(rv is one for one in model.free_RVs):
+            return False
+        return column_of(model, rv) is not None
+
+    @staticmethod
+    def error_for(unable):
+        """The error for other variables."""
+        return ValueError(
+            f"vars: {unable} is not a random column of BART or DecisionTree. Declare it with "
+            "pymc_trees.with_columns, or leave it to pm.sample()."
+        )
+
+    def prepare(self, model, rvs, found, compile_kwargs):
+        """What is known of each column."""
+        self._columns = [LatentColumnTarget(model, rv) for rv in rvs]
         self._call = DirectCalls()
 
     def step(self, point):
@@ -144,21 +134,6 @@ class LatentColumn(BlockedStep):
                 accepted.append(share)
                 point[column.value_name] = column.value_of(point, cells)
         return point, [{"accept_column": float(np.mean(accepted))}]
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for random columns of forests."""
-        model = pm.Model.get_context(error_if_none=False)
-        if model is not None and _is_column(model, var):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
-
-
-def _is_column(model, rv) -> bool:
-    model, rv = without_dims(model), counterpart(model, rv)
-    if not isinstance(rv, Variable) or not any(rv is one for one in model.free_RVs):
-        return False
-    return column_of(model, rv) is not None
 
 
 class _Draw:

@@ -1,18 +1,15 @@
 """`LatentNormals`: entries of normal rows around forests that are not observed, or signs only."""
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 
 from pymc_trees.core.compile.pointer import DirectCalls
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.latent_normals import draw_latent_normals
-from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
+from pymc_trees.step_methods.variable_step import VariableStep
 from pymc_trees.targets.latent_normals import (
     LatentEntries,
-    LatentNormal,
     read_latent_normal,
 )
 
@@ -25,7 +22,7 @@ class LatentNormalsState(StepMethodState):
     """Nothing but the generator is kept between steps."""
 
 
-class LatentNormals(BlockedStep):
+class LatentNormals(VariableStep):
     """Gibbs step for entries of `pymc.MvNormal` rows around forests that are not observed.
 
     Outputs of a row may be observed, missing, or known by a limit alone, such as the sign that a
@@ -82,41 +79,22 @@ class LatentNormals(BlockedStep):
     """
 
     name = "latentnormals"
-    default_blocked = True
-    finishes_iterations = True  # as forest steps do
     _state_class = LatentNormalsState
-    stats_dtypes_shapes: dict = {}
 
-    def __init__(
-        self,
-        vars=None,
-        *,
-        model=None,
-        rng=None,
-        blocked=True,
-        initial_point=None,
-        compile_kwargs=None,
-    ):
-        model = pm.modelcontext(model)
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if _latent(model, rv)]
-        rvs = random_variables(model, vars)
-        found = [_latent(model, rv) for rv in rvs]
-        unable = [getattr(r, "name", r) for r, one in zip(rvs, found, strict=True) if one is None]
-        if unable or not rvs:
-            raise ValueError(
-                f"vars: {unable or 'nothing'} is not latent entries of pm.MvNormal rows around "
-                "forests, on which nothing but limits of single entries depends. Leave it to "
-                "pm.sample()."
-            )
-        self.vars = [model.rvs_to_values[rv] for rv in rvs]
-        self.rng = get_random_generator(rng)
+    read = staticmethod(read_latent_normal)
+
+    @staticmethod
+    def error_for(unable):
+        """The error for other variables."""
+        return ValueError(
+            f"vars: {unable} is not latent entries of pm.MvNormal rows around forests, on which "
+            "nothing but limits of single entries depends. Leave it to pm.sample()."
+        )
+
+    def prepare(self, model, rvs, found, compile_kwargs):
+        """The entries of each variable."""
         self._call = DirectCalls()
-        self._entries = [
-            LatentEntries(without_dims(model), counterpart(model, rv), one)
-            for rv, one in zip(rvs, found, strict=True)
-            if one is not None
-        ]
+        self._entries = [LatentEntries(model, rv, one) for rv, one in zip(rvs, found, strict=True)]
 
     def step(self, point):
         """Draw every latent entry."""
@@ -128,16 +106,3 @@ class LatentNormals(BlockedStep):
                 drawn = numbers.rows[numbers.is_latent]
                 point[name] = drawn.reshape(np.shape(point[name]))
         return point, [{}]
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for latent entries of normal rows around forests."""
-        model = pm.Model.get_context(error_if_none=False)
-        if model is not None and _latent(model, var) is not None:
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
-
-
-def _latent(model, rv) -> LatentNormal | None:
-    """`read_latent_normal`, of a model that may have named dimensions."""
-    return read_latent_normal(without_dims(model), counterpart(model, rv))

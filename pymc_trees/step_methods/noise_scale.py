@@ -5,15 +5,13 @@ from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
-from pymc_trees.distributions.without_dims import counterpart, random_variables, without_dims
+from pymc_trees.step_methods.variable_step import VariableStep
 from pymc_trees.targets.noise import Noise, NoiseDensity, read_noise
 
 WINDOW = 200
@@ -67,7 +65,7 @@ class NoiseScaleState(StepMethodState):
     moments: tuple = ()
 
 
-class NoiseScale(BlockedStep):
+class NoiseScale(VariableStep):
     """Slice sampling of what makes up the sd, or precision, of Normals around forests.
 
     Given the forests, such variables depend on the rows only through their residuals. This step
@@ -134,38 +132,24 @@ class NoiseScale(BlockedStep):
     """
 
     name = "noisescale"
-    default_blocked = True
-    finishes_iterations = True  # as forest steps do
     _state_class = NoiseScaleState
-    stats_dtypes_shapes: dict = {"noise_scale_evaluations": (np.int64, [])}
+    stats_dtypes_shapes = {"noise_scale_evaluations": (np.int64, [])}
 
-    def __init__(
-        self,
-        vars=None,
-        *,
-        model=None,
-        rng=None,
-        blocked=True,
-        initial_point=None,
-        compile_kwargs=None,
-    ):
-        model = pm.modelcontext(model)
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if _noises_of(model, rv)]
-        rvs = random_variables(model, vars)
-        noises = [_noises_of(model, rv) for rv in rvs]
-        unable = [getattr(r, "name", r) for r, noise in zip(rvs, noises, strict=True) if not noise]
-        if unable or not rvs:
-            raise ValueError(
-                f"vars: {unable or 'nothing'} is not part of the sigma or tau of observed "
-                "pm.Normal variables around forests alone. Leave it to pm.sample()."
-            )
-        self.vars = [model.rvs_to_values[rv] for rv in rvs]
-        self.rng = get_random_generator(rng)
-        plain = without_dims(model)
+    read = staticmethod(read_noise)
+
+    @staticmethod
+    def error_for(unable):
+        """The error for other variables."""
+        return ValueError(
+            f"vars: {unable} is not part of the sigma or tau of observed pm.Normal variables "
+            "around forests alone. Leave it to pm.sample()."
+        )
+
+    def prepare(self, model, rvs, found, compile_kwargs):
+        """Variables by the rows that they enter."""
         self._blocks = [
-            _Block(plain, members, noises, compile_kwargs)
-            for members, noises in _blocks([counterpart(model, rv) for rv in rvs], noises)
+            _Block(model, members, noises, compile_kwargs)
+            for members, noises in _blocks(rvs, found)
         ]
         self._forget()
 
@@ -198,19 +182,6 @@ class NoiseScale(BlockedStep):
                 point |= block.values(drawn, point)
         self.n_tunes, self.moments = self.n_tunes + self.tune, tuple(moments)
         return point, [{"noise_scale_evaluations": evaluations}]
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for what makes up the sd of Normals around forests."""
-        model = pm.Model.get_context(error_if_none=False)
-        if model is not None and _noises_of(model, var):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
-
-
-def _noises_of(model, rv) -> list[Noise]:
-    """`read_noise`, of a model that may have named dimensions."""
-    return read_noise(without_dims(model), counterpart(model, rv))
 
 
 def _blocks(rvs, noises) -> list[tuple[list[Variable], list[Noise]]]:

@@ -3,9 +3,8 @@
 import numpy as np
 import pymc as pm
 from pymc.logprob.transforms import SimplexTransform
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.elemwise import Elemwise
@@ -24,7 +23,7 @@ from pymc_trees.distributions.forest_inputs import (
 )
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
-from pymc_trees.distributions.without_dims import counterpart, without_dims
+from pymc_trees.step_methods.variable_step import VariableStep
 from pymc_trees.targets.settings import compile_values
 
 
@@ -57,7 +56,7 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
     return forests
 
 
-class SplitWeights(BlockedStep):
+class SplitWeights(VariableStep):
     """Gibbs step for Dirichlet split weights of forests.
 
     NUTS cannot sample a sparse Dirichlet. Given the trees, this step draws the weights from their
@@ -102,36 +101,24 @@ class SplitWeights(BlockedStep):
     """
 
     name = "splitweights"
-    default_blocked = True
-    finishes_iterations = True  # as forest steps do
     _state_class = SplitWeightsState
-    stats_dtypes_shapes: dict = {}
 
-    def __init__(
-        self,
-        vars=None,
-        *,
-        model=None,
-        rng=None,
-        blocked=True,
-        initial_point=None,
-        compile_kwargs=None,
-    ):
-        model = pm.modelcontext(model)
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if _is_split_prior(model, rv)]
-        vars = vars if isinstance(vars, list | tuple) else [vars]
-        rvs = [model.values_to_rvs.get(v, v) for v in vars]
-        unable = [getattr(rv, "name", rv) for rv in rvs if not _is_split_prior(model, rv)]
-        if unable or not rvs:
-            raise ValueError(
-                f"vars: {unable or 'nothing'} is not a pm.Dirichlet that is used, untransformed, "
-                "as the split_prior of BART or DecisionTree and nowhere else. Leave it to "
-                "pm.sample()."
-            )
-        self.vars = [model.rvs_to_values[rv] for rv in rvs]
-        self.rng = get_random_generator(rng)
-        self._blocks = [_Block(without_dims(model), counterpart(model, rv)) for rv in rvs]
+    @staticmethod
+    def read(model, rv):
+        """Whether a variable is the Dirichlet split prior of forests."""
+        return _is_split_prior(model, rv)
+
+    @staticmethod
+    def error_for(unable):
+        """The error for other variables."""
+        return ValueError(
+            f"vars: {unable} is not a pm.Dirichlet that is used, untransformed, as the split_prior "
+            "of BART or DecisionTree and nowhere else. Leave it to pm.sample()."
+        )
+
+    def prepare(self, model, rvs, found, compile_kwargs):
+        """Each variable, with its forests."""
+        self._blocks = [_Block(model, rv) for rv in rvs]
 
     def step(self, point):
         """Draw every vector of weights once."""
@@ -141,17 +128,8 @@ class SplitWeights(BlockedStep):
                 point[block.name] = block.draw(self.rng, point)
         return point, [{}]
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for the Dirichlet split weights of forests."""
-        model = pm.Model.get_context(error_if_none=False)
-        if model is not None and _is_split_prior(model, var):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
-
 
 def _is_split_prior(model, rv):
-    model, rv = without_dims(model), counterpart(model, rv)
     if not (isinstance(rv, Variable) and rv.owner and isinstance(rv.owner.op, DirichletRV)):
         return False
     if rv not in model.rvs_to_values or rv.ndim != 1:

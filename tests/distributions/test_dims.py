@@ -14,7 +14,6 @@ import pymc_trees as pmt
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.kernels.likelihood_parameters import read_nuisances
-from pymc_trees.step_methods.split_weights import _is_split_prior
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.noise import read_noise
 
@@ -348,7 +347,6 @@ def test_new_data_of_names_are_checked_as_others(fits):
 
 def test_steps_of_variables_with_names():
     model = written(priors, Named)
-    assert [v.name for v in model.free_RVs if _is_split_prior(model, v)] == ["weights"]
     with model:
         assert [v.name for v in pmt.SplitWeights().vars] == ["weights_simplex__"]
     with written(lognormal, Named):
