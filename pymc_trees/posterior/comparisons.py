@@ -109,11 +109,12 @@ def predictions(
     -----
     Where rows lack a random column, the function is integrated over the prior of the column given
     its parents at the row (columns of X, data, forests), in each draw and exactly: a sum over the
-    intervals between the cuts of the trees. Such data are columns of a frame, or entries of a dict.
-    Where the rows have a Normal measurement of a Normal column, under the name of the observed
-    variable or of its data, the column is integrated given it; the response takes no part. At the
-    rows that the model was fitted to, the column has its draws. The attribute ``random_columns`` of
-    the result says what was done.
+    intervals between the cuts of the trees, or over the values of a discrete column (10,000 at
+    most). Such data are columns of a frame, or entries of a dict. Where the rows have a measurement
+    under the name of the observed variable or of its data, the column is integrated given it: a
+    Normal measurement of a Normal column, and any of a discrete one. The response takes no part. At
+    the rows that the model was fitted to, the column has its draws. The attribute
+    ``random_columns`` of the result says what was done.
 
     Examples
     --------
@@ -231,7 +232,8 @@ def comparisons(
     share, dims = means_over(function, rows, by)
     results = {}
     for feature, values in asked_columns(variables, function):
-        if values is None or np.ndim(np.asarray(values, dtype=object)) == 0:
+        of_levels = values is None and feature.levels is not None
+        if not of_levels and np.ndim(np.asarray(values, dtype=object)) == 0:
             function.check_known(feature, rows, "variables")
         x, of_model = rows[:, feature.column], function.table.cells(feature.column)
         if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):

@@ -1,24 +1,21 @@
-"""Rows that lack random columns, as rows at all intervals between cuts, with probabilities.
-
-A forest is constant in a column between two cuts, so means over the law of the column are sums.
-"""
+"""Rows that lack random columns, as rows at all cells of these, with probabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.cells import MISSING
+from pymc_trees.core.columns.cells import MISSING, SET
+from pymc_trees.predictors.integration import (
+    LAWS,
+    Discrete,
+    all_pairs,
+    all_points,
+    layers_of,
+    mean_over,
+)
 from pymc_trees.predictors.packed import CONSTANT
 from pymc_trees.predictors.program import needed
-from pymc_trees.predictors.special import erfc
-
-CDFS: dict[str, Callable[..., np.ndarray]] = {
-    "normal": lambda x, mean, sd: 0.5 * erfc((mean - x) / (sd * np.sqrt(2.0))),
-    "uniform": lambda x, low, high: np.clip((x - low) / (high - low), 0.0, 1.0),
-    "exponential": lambda x, scale: -np.expm1(-np.maximum(x, 0.0) / scale),
-}
-"""Distribution functions of the laws that a predictor holds, by name."""
 
 
 class RandomColumn(NamedTuple):
@@ -28,13 +25,20 @@ class RandomColumn(NamedTuple):
     column: int
     name: str
     law: str | None
-    """A name of `CDFS`; None where it is not held."""
+    """A name of `integration.LAWS`; None where it is not held."""
     of: list[int]
     """Instructions of its parameters."""
     after: list[str]
     """Other random columns that these take."""
     why: str
     """Why it is not held."""
+    values: int = 0
+    """How many a discrete column has."""
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it has whole numbers."""
+        return isinstance(LAWS.get(self.law or ""), Discrete)
 
 
 class Part(list):
@@ -73,22 +77,28 @@ class Unknown:
         """How many columns of a table are random, the last ones."""
         return sum(one.table == table for one in self.columns)
 
-    def _cuts_of(self, one: RandomColumn, about, forests) -> np.ndarray:
-        p = len(about["tables"][one.table]["rules"])
-        found = [
-            forest.links.cut[forest.links.column == one.column]
-            for forest in forests
-            if forest.kind == CONSTANT and forest.p == p
-        ]
-        return np.unique(np.concatenate([np.empty(0), *found]))
+    def _cuts_of(self, one: RandomColumn, about, forests) -> np.ndarray | None:
+        """Where trees cut a column; None where they split it by sets."""
+        p, found = len(about["tables"][one.table]["rules"]), [np.empty(0)]
+        for forest in forests:
+            if forest.kind == CONSTANT and forest.p == p:
+                own = forest.links.column == one.column
+                if (forest.links.rule_kind[own] >= SET).any():
+                    return None
+                found.append(forest.links.cut[own])
+        return np.unique(np.concatenate(found))
 
     def lacking(self, tables: Sequence[np.ndarray]) -> list[RandomColumn]:
         """Columns with an unknown cell."""
         return [c for c in self.columns if (tables[c.table][:, c.column] == MISSING).any()]
 
     def cells(self, tables: Sequence[np.ndarray]) -> int:
-        """Into how many a row becomes."""
-        return int(np.prod([self._cuts[c.name].size + 1 for c in self.lacking(tables)]))
+        """Into how many a row becomes, at the most."""
+        return int(np.prod([self._cells_of(c) for c in self.lacking(tables)]))
+
+    def _cells_of(self, one: RandomColumn) -> int:
+        cuts = self._cuts[one.name]
+        return max(1, one.values) if one.is_discrete or cuts is None else cuts.size + 1
 
     def expanded(
         self,
@@ -105,36 +115,55 @@ class Unknown:
         ``values`` are those of instructions at rows, and ``axes`` those of the rows in the data
         beside them.
         """
-        self._check(lacking, results)
-        n = len(tables[0])
-        weights, grids = np.ones((n_draws, n, 1)), []
-        for one in lacking:
-            cuts, unknown = self._cuts[one.name], tables[one.table][:, one.column] == MISSING
-            parameters = [v.reshape(len(v), -1)[..., None] for v in values(one.of, tables, beside)]
-            with np.errstate(all="ignore"):
-                below = CDFS[one.law or ""](cuts, *parameters)
-            below = np.broadcast_to(below, (n_draws, n, cuts.size))
-            share = np.diff(below, axis=-1, prepend=0.0, append=1.0)
-            share[:, ~unknown] = np.arange(cuts.size + 1) == 0
-            weights = (weights[..., None] * share[:, :, None]).reshape(n_draws, n, -1)
-            grids.append(between(cuts))
-        points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(lacking))
-        k = len(points)
-        rows = [np.repeat(one, k, axis=0) for one in tables]
-        for one, at in zip(lacking, points.T, strict=True):
-            cells = rows[one.table][:, one.column]
-            rows[one.table][:, one.column] = np.where(cells == MISSING, np.tile(at, n), cells)
-        others = [np.repeat(v, k, axis=axis) for v, axis in zip(beside, axes, strict=True)]
+        layers = self._layers(lacking, results)
+        n, weights = len(tables[0]), np.ones((n_draws, len(tables[0]), 1))
+        rows, others = list(tables), list(beside)
+        for layer in layers:
+            m, share, grids = len(rows[0]), np.ones((n_draws, len(rows[0]), 1)), []
+            for one in layer:
+                points, own = self._shares(one, results, lacking, values(one.of, rows, others))
+                own = np.broadcast_to(own, (n_draws, m, len(points))).copy()
+                own[:, rows[one.table][:, one.column] != MISSING] = np.arange(len(points)) == 0
+                share = all_pairs(share, own)
+                grids.append(points)
+            points = all_points(grids)
+            k = len(points)
+            rows = [np.repeat(table, k, axis=0) for table in rows]
+            for one, at in zip(layer, points.T, strict=True):
+                cells = rows[one.table][:, one.column]
+                rows[one.table][:, one.column] = np.where(cells == MISSING, np.tile(at, m), cells)
+            others = [np.repeat(v, k, axis=axis) for v, axis in zip(others, axes, strict=True)]
+            weights = (weights.reshape(n_draws, -1, 1) * share).reshape(n_draws, n, -1)
         return Expanded(rows, others, weights)
+
+    def _shares(self, one: RandomColumn, results, lacking, numbers) -> tuple:
+        """Points of the cells of a column, and (draws, rows, cells) probabilities."""
+        law, cuts = LAWS[one.law or ""], self._cuts[one.name]
+        taken = any(one.name in other.after for other in lacking)
+        if one.is_discrete and (taken or self._beside(one, results)):
+            cuts = None
+        own = law.own_axes
+        parameters = []
+        for v in numbers:  # of the model's types
+            with_rows = v if v.ndim == 2 + own else v.reshape(len(v), 1, *v.shape[1:])
+            parameters.append(with_rows.astype(np.float64))
+        return law.cells(one.name, cuts, parameters)
+
+    def _layers(self, lacking: Sequence[RandomColumn], results: Sequence[int]):
+        """Columns after those that their laws take, or an error."""
+        self._check(lacking, results)
+        by_name = {one.name: one for one in lacking}
+        layers = layers_of({one.name: set(one.after) & set(by_name) for one in lacking})
+        return [[by_name[name] for name in layer] for layer in layers]
 
     def _check(self, lacking: Sequence[RandomColumn], results: Sequence[int]) -> None:
         """Raise an error where the law of a column is not held, or a value depends on more."""
-        names = {one.name for one in lacking}
+        names = {one.name for one in lacking if not one.is_discrete}
         for one in lacking:
             why = one.why
             if one.law is not None and set(one.after) & names:
                 why = f"it depends on {sorted(set(one.after) & names)}, unknown too"
-            elif one.law is not None and self._beside(one, results):
+            elif one.law is not None and not one.is_discrete and self._beside(one, results):
                 why = "what is asked takes the column beside its trees"
             if why:
                 raise ValueError(
@@ -154,22 +183,13 @@ class Unknown:
         return False
 
 
-def between(cuts: np.ndarray) -> np.ndarray:
-    """A point of each interval between cuts, and beyond them."""
-    if cuts.size == 0:
-        return np.zeros(1)
-    first, last = cuts[0] - 1.0 - abs(cuts[0]), cuts[-1] + 1.0 + abs(cuts[-1])
-    return np.concatenate([[first], 0.5 * (cuts[1:] + cuts[:-1]), [last]])
-
-
 def averaged(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """(draws, n, ...) means over the cells of (draws, n cells, ...) values."""
     if weights is None:
         return values
     each = by_cell(values, weights)
     w = weights.reshape(*weights.shape, *[1] * (each.ndim - 3))
-    with np.errstate(invalid="ignore"):
-        return np.where(w > 0.0, w * each, 0.0).sum(axis=2)
+    return mean_over(each, w, axis=2)
 
 
 def check_known(part: Part, what: str) -> None:

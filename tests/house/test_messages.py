@@ -334,7 +334,8 @@ UNTRIED = {
             "… at rows where … are unknown: the priors of these are not known there (…). Make what "
             "they depend on pm.Data and give it too, or ….",
             "…: … measures the random column …, and the law of the column given it is known for a "
-            "Normal around a Normal only: leave … out, which takes the prior, or ….",
+            "Normal around a Normal only, or a discrete column: leave … out, which takes the "
+            "prior, or ….",
             "… evaluates forests with different random columns of the name …: give one of them "
             "another name in with_columns.",
             "X lacks cells of random columns, over which … does not integrate: give them in X, or "
@@ -344,6 +345,18 @@ UNTRIED = {
         ],
         "posterior/test_random_columns_at_new_rows.py and "
         "predictor/test_random_columns_of_predictors.py: other tests give the column",
+    ),
+    **dict.fromkeys(
+        [
+            "…: … measures the random columns … together, which are unknown: leave … out, which "
+            "takes the priors, or ….",
+            "The measurements … are impossible at some row, whatever … is: give numbers that they "
+            "can be, or leave them out.",
+            "The random column … has … values at these rows, and sums are over … at most: give "
+            "the column in the table.",
+        ],
+        "posterior/test_discrete_columns_at_new_rows.py: other tests give the column, or possible "
+        "measurements",
     ),
     "declare returned a …: it must return a pymc.Model.": "begins with the name of an argument",
     **dict.fromkeys(

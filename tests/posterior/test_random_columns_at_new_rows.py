@@ -12,14 +12,20 @@ import logging
 import numpy as np
 import pandas as pd
 import pymc as pm
-import pytensor
-import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pymc.exceptions import ImputationWarning
-from pytensor.graph.replace import clone_replace
 from scipy import stats
 from support.predictor_models import drawn
+from support.random_columns import (
+    QUIET,
+    at_points,
+    between,
+    close,
+    draws_of,
+    evaluated,
+    found,
+)
 
 import pymc_trees as pmt
 
@@ -29,7 +35,6 @@ X, RELATED, W = RNG.random((N, 1)), RNG.normal(size=N), RNG.normal(size=N)
 CUTS = np.linspace(-2.0, 2.0, 9)
 LEAF = {"leaf": pmt.NormalLeaf(0.0, 0.7), "m": 4, "alpha": 0.98, "beta": 0.3}
 NEW = pd.DataFrame({"x0": [0.1, 0.5, 0.9], "related": [0.0, -0.7, 1.5]})
-QUIET = {"progressbar": False}
 
 
 @pytest.fixture(scope="module")
@@ -48,36 +53,9 @@ def measured():
     return drawn(model, NEW)
 
 
-def evaluated(case, forest="f_forest"):
-    """The outputs of a draw of trees at rows, and all draws."""
-    tree, matrix = case.model[forest], pt.matrix("rows")
-    value = tree.type("value")
-    at = clone_replace(pmt.evaluate(tree, matrix), {tree: value})
-    values = case.idata.posterior[forest].stack(d=("chain", "draw")).transpose("d", ...)
-    return pytensor.function([value, matrix], at, mode="FAST_COMPILE"), values.to_numpy()
-
-
-def at_points(case, rows, *columns):
-    """f in each draw, (draws, rows, points), with the columns held at points."""
-    function, values = evaluated(case)
-    points = np.stack(np.meshgrid(*columns, indexing="ij"), -1).reshape(-1, len(columns))
-    table = [np.column_stack([np.tile(row, (len(points), 1)), points]) for row in rows]
-    whole = np.concatenate(table)
-    return np.array([function(v, whole).reshape(len(rows), len(points)) for v in values])
-
-
-def between(cuts):
-    return np.concatenate([[cuts[0] - 1], (cuts[1:] + cuts[:-1]) / 2, [cuts[-1] + 1]])
-
-
 def shares(law, cuts=CUTS):
     """(..., intervals) probabilities of a frozen law with a last axis of length 1."""
     return np.diff(law.cdf(cuts), axis=-1, prepend=0.0, append=1.0)
-
-
-def draws_of(case, *names):
-    posterior = case.idata.posterior.to_dataset().stack(d=("chain", "draw"))
-    return [posterior[name].to_numpy()[:, None] for name in names]
 
 
 def prior_of(case, new=NEW):
@@ -95,16 +73,6 @@ def given(prior, w, error):
 
 def normal(mean, sd):
     return stats.norm(mean[..., None], sd[..., None])
-
-
-def found(case, data=None, name="prediction", call=pmt.predictions, **asked):
-    """(draws, ...) what it returns."""
-    made = call(case.idata, case.model, data=data, **{"var_name": "f"} | QUIET | asked)[name]
-    return made.stack(d=("chain", "draw")).transpose("d", ...).to_numpy()
-
-
-def close(a, b):
-    np.testing.assert_allclose(a, b, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("function", [{}, {"func": np.exp}, {"var_name": "rate"}])
@@ -386,25 +354,3 @@ def test_priors_that_are_unknown_at_new_rows():
     with pytest.raises(ValueError, match="the priors of these are not known there"):
         found(case, X[:3])
     close(found(case, frame[["x0", "z"]]), at_points(case, frame[["x0"]].to_numpy(), [0.0])[..., 0])
-
-
-def test_a_discrete_column_is_given():
-    """At rows of the model its draws count; elsewhere it must be in the table."""
-    rng = np.random.default_rng(1)
-    inputs = rng.random((12, 1))
-    with pm.Model() as model:
-        kind = pm.Categorical("kind", [0.2, 0.5, 0.3], shape=12)
-        f = pmt.BART("f", pmt.with_columns(inputs, kind=kind), inputs[:, 0], m=2)
-        pm.Normal("y", f, 0.5, observed=inputs[:, 0])
-        idata = pm.sample(
-            3, tune=3, chains=1, random_seed=1, progressbar=False, compute_convergence_checks=False
-        )
-    ask = {"progressbar": False}
-    own = pmt.predictions(idata, model, **ask)["prediction"]
-    np.testing.assert_allclose(
-        own.mean(("chain", "draw")), idata.posterior["f"].mean(("chain", "draw"))
-    )
-    table = pd.DataFrame({"x0": [0.1, 0.9], "kind": [0, 2]})
-    assert pmt.predictions(idata, model, data=table, **ask)["prediction"].sizes["row"] == 2
-    with pytest.raises(ValueError, match="column 'kind' is discrete"):
-        pmt.predictions(idata, model, data=inputs[:2], **ask)

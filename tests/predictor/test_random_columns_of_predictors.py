@@ -70,7 +70,43 @@ def classes() -> Case:
     return drawn(model, frame.iloc[[1, 4, 6]])
 
 
-CASES = {"data": scalars_and_data, "forest": forest, "two": two_columns, "classes": classes}
+def kinds() -> Case:
+    """A category that is the group of a dose, and counts that are split by cuts; in chains."""
+    size = np.resize([4, 30, 12], N)
+    with pm.Model() as model:
+        centre = pm.Normal("centre", shape=3)
+        kind = pm.Categorical("kind", pm.Dirichlet("share", np.ones(3)), shape=N)
+        dose = pm.Normal("dose", centre[kind], 0.6, shape=N)
+        count = pm.Binomial("count", pm.Data("size", size), pm.Beta("p", 2, 2), shape=N)
+        columns = {"kind": kind, "dose": dose, "count": count}
+        cuts = {"dose": CUTS[::2], "count": [2, 5.5, 11]}
+        f = pmt.BART("f", pmt.with_columns(X, cuts=cuts, **columns), **FOREST)
+        pm.Deterministic("beside", f + centre[kind] * count)
+        pm.Normal("y", f, 0.7, observed=W)
+    return drawn(model, {"X": X[:3] + 0.01, "size": np.array([20, 3, 0])})
+
+
+def small_laws() -> Case:
+    """A forest says how likely a 1 is; whole numbers; probabilities of each row."""
+    with pm.Model() as model:
+        ill = pm.Bernoulli("ill", logit_p=pmt.BART("g", X, **FOREST), shape=N)
+        z = pm.DiscreteUniform("z", -1, 3, shape=N)
+        logits = pm.Normal("slope", shape=4) * pm.Data("related", RELATED)[:, None]
+        kind = pm.Categorical("kind", pm.math.softmax(logits, axis=1), shape=N)
+        columns = pmt.with_columns(X, ill=ill, z=z, kind=kind)
+        f = pmt.BART("f", columns, **FOREST)
+        pm.Normal("y", f, 0.7, observed=W)
+    return drawn(model, {"X": X[:3] + 0.01, "related": RELATED[:3]})
+
+
+CASES = {
+    "data": scalars_and_data,
+    "forest": forest,
+    "two": two_columns,
+    "classes": classes,
+    "kinds": kinds,
+    "small": small_laws,
+}
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -86,6 +122,7 @@ def of_model(case, data, name):
     return made["prediction"].to_numpy()
 
 
+@pytest.mark.filterwarnings("ignore:Numba will use object mode")  # DiscreteUniform in PyMC
 def test_functions_are_those_of_the_model(both):
     case, predictor = both
     for name in predictor.functions:
@@ -147,6 +184,17 @@ def test_a_new_observation():
     found = (y[:, :, None] <= at).mean(axis=1)
     truth = (share[..., None] * stats.norm.cdf((at - f[..., None]) / sigma[:, None, None])).sum(1)
     assert abs(found - truth).max() < 5 * 0.008
+
+
+def test_many_values_are_refused():
+    with pm.Model() as model:
+        many = pm.Binomial("many", pm.Data("size", np.full(N, 12)), 0.5, shape=N)
+        f = pmt.BART("f", pmt.with_columns(X, many=many), **FOREST)
+        pm.Normal("y", f, 0.7, observed=W)
+    case = drawn(model, X[:3])
+    predictor = pmt.predictor(case.idata, case.model)
+    with pytest.raises(ValueError, match="'many' has 20001 values"):
+        predictor.predict({"X": X[:3], "size": np.array([3, 20_000, 4])})
 
 
 def test_counts_and_classes():

@@ -336,7 +336,10 @@ class Translation:
                 rows = {"op": known["op"], "of": [], "place": known["place"]}
                 known_rows = [k for k, step in enumerate(self.program) if step == rows]
                 at = known_rows[0] if known_rows else self._append("rows", place=known["place"])
-                return self._append("pick", [at], index=index)
+                picked = self._append("pick", [at], index=index)
+                if v.dtype == "float64":
+                    return picked
+                return self._append("cast", [picked], dtype=str(np.dtype(v.dtype)))
             return self._append(known["op"], **{k: x for k, x in known.items() if k != "op"})
         if isinstance(v, Constant | SharedVariable):
             return self._constant(v, v.data if isinstance(v, Constant) else v.get_value())

@@ -422,7 +422,7 @@ class _Maker:
         """A function of instructions: which axes are that of the rows, and how many there are."""
 
         def at(n: int, results: list[int], ndim: int) -> list[tuple[int, ...]]:
-            some = [self.sources[k].values[[0] * n] for k in tables]
+            some = [_held(self.sources[k], n) for k in tables]
             others = [first_row(self.sources[k], n) for k in beside]
             values = evaluator.values(results, some, others)
             return [(1,) * (ndim - v.ndim + 1) + v.shape[1:] for v in values]
@@ -446,6 +446,14 @@ class _Maker:
     def _labels(self, dims: list[str]) -> dict[str, list]:
         known = {dim: self.model.coords.get(dim) for dim in dims}
         return {dim: plain_labels(np.asarray(one)) for dim, one in known.items() if one is not None}
+
+
+def _held(source: Source, n: int) -> np.ndarray:
+    """The first row n times, with a number in place of cells of random columns."""
+    rows = source.values[[0] * n]
+    if source.n_random:
+        rows[:, -source.n_random :] = 0.0
+    return rows
 
 
 def _at_random_rows(model: pm.Model, variable: Variable) -> bool:

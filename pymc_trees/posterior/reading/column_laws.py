@@ -1,7 +1,7 @@
 """The laws of random columns of X at rows: their priors, and measurements of them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -9,45 +9,80 @@ import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random import basic as random
+from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import AdvancedSubtensor
 from scipy.special import ndtr
 
-from pymc_trees.distributions.data.random_columns import cells_at, latent_part
+from pymc_trees.distributions.data.random_columns import cells_at, latent_part, support_of
 from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.posterior.reading.functions import bases_of, random_beside
 from pymc_trees.posterior.reading.whole import Part
+from pymc_trees.predictors.integration import LAWS, Continuous, Discrete
 from pymc_trees.targets.graph import stripped
+
+FAMILIES: dict[type, str] = {
+    random.NormalRV: "normal",
+    random.UniformRV: "uniform",
+    random.ExponentialRV: "exponential",
+    random.CategoricalRV: "categorical",
+    random.BernoulliRV: "bernoulli",
+    random.BinomialRV: "binomial",
+    pm.DiscreteUniform.rv_type: "discrete_uniform",
+}
+"""Laws of `predictors.integration`, by their names there."""
 
 
 class Measurement(NamedTuple):
-    """An observed variable that a random column alone explains."""
+    """An observed variable that random columns alone explain."""
 
-    column: str
+    rv: Variable
+    columns: list[str]
+    """All that it depends on."""
     sd: Variable | None
-    """Of a Normal around the column; None for another law."""
+    """Of a Normal around the only one; None for another law."""
 
 
 class ColumnLaw(NamedTuple):
-    """The prior of a column."""
+    """The prior of a column, and how it is measured."""
 
+    name: str
     latent: Variable
     """The random variable."""
     parameters: list[Variable]
     """As PyTensor has them, for the rows of the model."""
     errors: dict[str, Variable]
-    """Sds of measurements that are given, by name."""
+    """Sds of Normal measurements that are given, by name."""
+    likelihoods: dict[str, list[Variable]]
+    """Parameters of other measurements, which take the column; of a discrete column."""
+    ops: dict[str, Any]
+    """Their laws."""
     after: set[str]
     """Other random columns that it depends on."""
 
     @property
-    def is_normal(self) -> bool:
-        """Whether its prior is Normal."""
-        return isinstance(self.latent.owner.op, NormalRV)
+    def family(self) -> str | None:
+        """As `FAMILIES` have it."""
+        return FAMILIES.get(type(self.latent.owner.op))
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it has whole numbers."""
+        return support_of(self.latent) is not None
+
+    @property
+    def expressions(self) -> list[tuple[Variable, int]]:
+        """All parameters, and their axes behind that of the rows."""
+        own = self.latent.owner.op.ndims_params
+        found = list(zip(self.parameters, own, strict=True))
+        found += [(v, 0) for v in self.errors.values()]
+        for name, of in self.likelihoods.items():
+            found += list(zip(of, self.ops[name].ndims_params, strict=True))
+        return found
 
 
 def measurements_of(model: pm.Model, columns: Mapping[str, Variable]) -> dict[str, Measurement]:
-    """Observed variables that depend on a column and on no trees, by name.
+    """Observed variables that depend on columns and on no trees, by name.
 
     The model data that hold their values name them, too.
     """
@@ -57,21 +92,28 @@ def measurements_of(model: pm.Model, columns: Mapping[str, Variable]) -> dict[st
         if evaluations(inputs, blockers=model.basic_RVs):
             continue
         above = set(ancestors(inputs, blockers=model.basic_RVs))
-        for name, column in columns.items():
-            latent = latent_part(model, column)
-            if latent not in above or rv.name == f"{column.name}_observed":
-                continue
-            one = Measurement(name, _error_of(rv, column, latent))
-            found[str(rv.name)] = one
-            value = model.rvs_to_values[rv]
-            if isinstance(value, SharedVariable) and value.name:
-                found[str(value.name)] = one
+        taken = {
+            name: column
+            for name, column in columns.items()
+            if latent_part(model, column) in above and rv.name != f"{column.name}_observed"
+        }
+        if not taken:
+            continue
+        first = next(iter(taken.values()))
+        latent = latent_part(model, first)
+        assert latent is not None
+        error = _error_of(rv, first, latent) if len(taken) == 1 else None
+        one = Measurement(rv, list(taken), error)
+        found[str(rv.name)] = one
+        value = model.rvs_to_values[rv]
+        if isinstance(value, SharedVariable) and value.name:
+            found[str(value.name)] = one
     return found
 
 
 def _error_of(rv: Variable, column: Variable, latent: Variable) -> Variable | None:
     """The sd of a vector of Normals around a column, whose errors do not depend on it."""
-    if not isinstance(rv.owner.op, NormalRV) or rv.ndim != 1:
+    if not isinstance(rv.owner.op, random.NormalRV) or rv.ndim != 1:
         return None
     mean, sd = rv.owner.op.dist_params(rv.owner)
     if stripped(mean) is not column or latent in ancestors([sd]):
@@ -83,20 +125,31 @@ def law_of(
     model: pm.Model,
     columns: Mapping[str, Variable],
     name: str,
-    errors: Mapping[str, Variable],
-) -> ColumnLaw:
-    """The law of a column, by its name."""
+    measured: Mapping[str, Measurement] | None = None,
+) -> ColumnLaw | None:
+    """The law of a column by its name, and of measurements of it.
+
+    None where it is not known given these.
+    """
     latent = latent_part(model, columns[name])
     assert latent is not None
     parameters = list(latent.owner.op.dist_params(latent.owner))
     if latent is not columns[name]:
         lost = cells_at(model, columns[name], latent)[1]
         parameters = _of_all_rows(model, parameters, lost)
-    graphs = [*parameters, *errors.values()]
-    above = set(ancestors(graphs, blockers=model.basic_RVs))
+    law = ColumnLaw(name, latent, parameters, {}, {}, {}, set())
+    for other, one in (measured or {}).items():
+        op = one.rv.owner.op
+        if law.is_discrete and isinstance(op, RandomVariable) and op.ndim_supp == 0:
+            law.likelihoods[other] = list(op.dist_params(one.rv.owner))
+            law.ops[other] = op
+        elif law.family == "normal" and one.sd is not None:
+            law.errors[other] = one.sd
+        else:
+            return None
+    above = set(ancestors([v for v, _ in law.expressions], blockers=model.basic_RVs))
     latents = {other: latent_part(model, v) for other, v in columns.items() if other != name}
-    after = {other for other, v in latents.items() if v in above}
-    return ColumnLaw(latent, parameters, dict(errors), after)
+    return law._replace(after={other for other, v in latents.items() if v in above})
 
 
 def _of_all_rows(model: pm.Model, parameters: list[Variable], lost: np.ndarray) -> list[Variable]:
@@ -127,20 +180,21 @@ def _takes(v: Variable, lost: np.ndarray) -> bool:
     if not isinstance(v.owner.op, AdvancedSubtensor):
         return False
     array, *index = list(v.owner.inputs)
-    if len(index) != 1 or not isinstance(index[0], Constant) or array.ndim != 1:
+    if len(index) != 1 or not isinstance(index[0], Constant):
         return False
     mask = index[0].data
     return mask.dtype == bool and np.array_equal(mask, lost)
 
 
-def parts_of(model: pm.Model, law: ColumnLaw, name: str, like: Part) -> list[Part]:
-    """Parameters and errors as functions of rows, each of as many entries as trees of ``like``."""
+def parts_of(model: pm.Model, law: ColumnLaw, like: Part) -> list[Part]:
+    """All its parameters as functions of rows, each with as many entries as trees of ``like``."""
     trees = like.evaluated[0].outputs[:, 0]
     parts = []
-    for v in [*law.parameters, *law.errors.values()]:
-        whole = pt.second(trees, v.astype("float64"))
+    for v, own in law.expressions:
+        behind = pt.shape_padleft(v, 1) if v.ndim == own else v
+        whole = pt.second(pt.shape_padright(trees, own), behind.astype("float64"))
         found = evaluations([whole], blockers=model.basic_RVs)
-        parts.append(Part(whole, name, found, bases_of(found, model)))
+        parts.append(Part(whole, law.name, found, bases_of(found, model)))
     return parts
 
 
@@ -149,19 +203,25 @@ def random_of(model: pm.Model, parts: Sequence[Part]) -> list[Variable]:
     return list(dict.fromkeys(rv for one in parts for rv in random_beside(model, one.variable)))
 
 
-def cdf_of(law: ColumnLaw) -> Callable[..., np.ndarray]:
-    """Distribution function at cuts, (n, cuts), given (n,) parameters."""
-    if law.is_normal:  # of full precision, which PyMC's has not
-        return lambda cuts, mean, sd: ndtr((cuts - mean[:, None]) / sd[:, None])
+def cells_of(law: ColumnLaw) -> Continuous | Discrete:
+    """Its values with their probabilities, or intervals of them."""
+    if law.is_discrete and law.family is not None:
+        return LAWS[law.family]
+    if law.family == "normal":
+        return Continuous(lambda cuts, mean, sd: ndtr((cuts - mean) / sd))
     k = len(law.parameters)
     cuts = pt.tensor("cuts", dtype="float64", shape=(1, None))
     given = [pt.tensor(f"parameter_{i}", dtype="float64", shape=(None, 1)) for i in range(k)]
     _, rv = law.latent.owner.op(*given, rng=pt.random.shared_rng(seed=None), return_next_rng=True)
     shares = pt.exp(pm.logcdf(rv, cuts))
     compiled = pm.compile([cuts, *given], shares, mode="FAST_COMPILE", on_unused_input="ignore")
+    return Continuous(lambda cuts, *parameters: compiled(cuts[None], *parameters))
 
-    def shares_at(cuts, *parameters):
-        with np.errstate(all="ignore"):
-            return compiled(cuts[None], *(v[:, None] for v in parameters))
 
-    return shares_at
+def log_likelihood(law: ColumnLaw, name: str, parameters: list[Variable], seen: Variable):
+    """Of a measurement of each row, as a graph; what is no value of it has -inf."""
+    _, rv = law.ops[name](*parameters, rng=pt.random.shared_rng(seed=None), return_next_rng=True)
+    if rv.dtype.startswith("float"):
+        return pm.logp(rv, seen)
+    whole = pt.round(seen)
+    return pt.switch(pt.eq(whole, seen), pm.logp(rv, whole.astype(rv.dtype)), -np.inf)

@@ -1,8 +1,7 @@
 """Functions of rows with random columns integrated out where these are unknown.
 
-A forest is constant in a column between two cuts, and so is all that is made of forests. Its mean
-over the law of the column is therefore a sum over the intervals between the cuts that a draw has,
-each with its probability: exact, for any function.
+Its mean over the law of a column is a sum over the cells of the column that a draw has
+(`predictors.integration`), each with its probability: exact, for any function.
 """
 
 import logging
@@ -12,21 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
-from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
-from pytensor.tensor.random.basic import NormalRV
 
-from pymc_trees.core.columns.cells import MISSING
+from pymc_trees.core.columns.cells import MISSING, SET
 from pymc_trees.core.value.fields import UNUSED
-from pymc_trees.distributions.data.random_columns import latent_part
+from pymc_trees.distributions.data.random_columns import latent_part, support_of
 from pymc_trees.distributions.data.table import n_random_columns
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
-from pymc_trees.posterior.draws import StoredDraws, model_of
+from pymc_trees.posterior.draws import StoredDraws
 from pymc_trees.posterior.reading.column_laws import (
     ColumnLaw,
-    cdf_of,
     law_of,
     measurements_of,
     parts_of,
@@ -35,7 +31,7 @@ from pymc_trees.posterior.reading.column_laws import (
 from pymc_trees.posterior.reading.features import Feature
 from pymc_trees.posterior.reading.functions import BLOCK, HeldRows, bases_of
 from pymc_trees.posterior.reading.indices import check_indices, index_checker
-from pymc_trees.posterior.reading.integral import Integral
+from pymc_trees.posterior.reading.integral import CompiledLaw, Drawn, Integral, compiled_law
 from pymc_trees.posterior.reading.random_inputs import random_inputs
 from pymc_trees.posterior.reading.rowwise import OtherRowsError
 from pymc_trees.posterior.reading.table import ANY_X
@@ -74,33 +70,21 @@ class MarginalFunction(WholeFunction):
         As for `WholeFunction`.
     """
 
-    def __init__(
-        self,
-        idata,
-        model: pm.Model | None,
-        var_name: str | None = None,
-        func=None,
-        group: str = "posterior",
-        data: Any = None,
-        draws: int | None = None,
-        random_state=None,
-        argument: str = "data",
-    ):
-        model = model_of(model)
-        self._argument, self._said = argument, ""
+    def _taken_apart(self, idata, var_name: str | None, data: Any) -> Any:
+        self._said = ""
         self.places: dict[str, int] = {}
         """Columns of the table that are random, by name."""
         self._columns: dict[str, Variable] = {}
         """Random columns of X by name."""
-        self._law_checks: list[Callable[[np.ndarray], None]] = []
         self.laws: dict[str, ColumnLaw] = {}
         """Of columns that are unknown in some row."""
-        if any(n_random_columns(rv) for rv in model.free_RVs):
-            self._learn(idata, model, var_name)
-        self._first = self._split(model, data) if self._columns else None
-        rest = data if self._first is None else self._first.table
-        asked = {"data": rest, "draws": draws, "random_state": random_state, "argument": argument}
-        super().__init__(idata, model, var_name, func, group, **asked)
+        self.compiled: dict[str, CompiledLaw] = {}
+        self._law_checks: list[Callable[[np.ndarray], None]] = []
+        self._lowest: dict[str, float] = {}
+        if any(n_random_columns(rv) for rv in self._model.free_RVs):
+            self._learn(idata, self._model, var_name)
+        self._first = self._split(self._model, data) if self._columns else None
+        return data if self._first is None else self._first.table
 
     def _learn(self, idata, model: pm.Model, var_name: str | None) -> None:
         """Random columns, what measures them, and the data that they depend on."""
@@ -118,6 +102,10 @@ class MarginalFunction(WholeFunction):
                     )
         self._measurements = measurements_of(model, self._columns)
         latents = [latent_part(model, v) for v in self._columns.values()]
+        for column, latent in zip(self._columns, latents, strict=True):
+            support = None if latent is None else support_of(latent)
+            if support is not None:
+                self._lowest[column] = float(support[0])
         self._parents = {v for v in ancestors(latents) if v in model.data_vars}
         constants = {v for one in self._inputs.values() for v in ancestors([one.constant])}
         self._names_of_X = {str(v.name) for v in model.data_vars if v in constants} | {ANY_X}
@@ -194,35 +182,32 @@ class MarginalFunction(WholeFunction):
         """The first row that the model has now, and what the columns are."""
         if self._first is None:
             return super()._read(model, others)
-        self._measured = list(self._first.measured)
-        for column in self._unknown(self._first):
-            errors = self._errors(column)
-            self.laws[column] = law_of(model, self._columns, column, errors)
-            if not self.laws[column].latent.dtype.startswith("float"):
-                raise ValueError(
-                    f"{self._argument}: the random column {column!r} is discrete, and no mean over "
-                    f"its values is taken: {self.remedy([column])}, or draw it at new rows with "
-                    "pm.sample_posterior_predictive."
-                )
-        self._check_constant_between_cuts()
-        of_laws = {c: parts_of(model, law, c, self._part) for c, law in self.laws.items()}
+        self.measured = list(self._first.measured)
+        """Names of measurements, in the order of their columns behind the table."""
+        unknown = self._unknown(self._first)
+        self.laws = {column: self._law(column, unknown) for column in unknown}
+        self.beside = self._beside()
+        """Columns that the function takes beside its trees."""
+        of_laws = {c: parts_of(model, law, self._part) for c, law in self.laws.items()}
         more = [one for parts in of_laws.values() for one in parts]
-        drawn = random_of(model, more)
-        lost = [rv.name for rv in drawn if rv.name not in self._posterior]
+        variables = random_of(model, more)
+        lost = [rv.name for rv in variables if rv.name not in self._posterior]
         if lost:
             raise ValueError(
                 f"idata lacks {lost}, which the priors of {list(self.laws)} depend on: keep them "
                 f"among var_names of pm.sample, or {self.remedy(self.laws)}."
             )
-        draws = [self._checked.get(v.name) or StoredDraws(self._posterior[v.name]) for v in drawn]
-        first = {v: np.array(d[0, 0], order="C") for v, d in zip(drawn, draws, strict=True)}
-        self._law_draws, self._more = draws, more
-        known = {v: value for v, value in first.items() if not is_tree_variable(v)}
+        known = [
+            self._checked.get(v.name) or StoredDraws(self._posterior[v.name]) for v in variables
+        ]
+        self.drawn, self._more = Drawn(variables, known), more
+        first = dict(zip(variables, self.drawn.at(0, 0), strict=True))
+        plain = {v: value for v, value in first.items() if not is_tree_variable(v)}
         try:
             check_indices(
                 model, [one.variable for one in more], {v: x.shape for v, x in first.items()}
             )
-            found = super()._read(model, others | known)
+            found = super()._read(model, others | plain)
         except OtherRowsError as error:
             if not more or not self._can_be_read(model, others):
                 raise
@@ -232,7 +217,8 @@ class MarginalFunction(WholeFunction):
                 f"too, or {self.remedy(self.laws)}."
             ) from error
         self.places = {name: self.table.names.index(name) for name in self._columns}
-        self._compile_laws(drawn, of_laws)
+        for column, parts in of_laws.items():
+            self._compile(column, parts)
         self.own_draws = {
             name: StoredDraws(self._posterior[v.name])
             for name, v in self._columns.items()
@@ -249,53 +235,62 @@ class MarginalFunction(WholeFunction):
             return False
         return True
 
-    def _errors(self, column: str) -> dict[str, Variable]:
-        """Sds of the measurements of a column that are given."""
-        errors = {}
-        assert self._first is not None
-        for name in self._first.measured:
-            one = self._measurements[name]
-            if one.column != column:
-                continue
-            latent = latent_part(self._model, self._columns[column])
-            assert latent is not None
-            if one.sd is None or not isinstance(latent.owner.op, NormalRV):
+    def _law(self, column: str, unknown: list[str]) -> ColumnLaw:
+        """Of a column, with the measurements of it that are given."""
+        measured = {c: self._measurements[c] for c in self.measured if self.measures(c, [column])}
+        for name, one in measured.items():
+            if len(both := [c for c in one.columns if c in unknown]) > 1:
                 raise ValueError(
-                    f"{self._argument}: {name!r} measures the random column {column!r}, and the "
-                    "law of the column given it is known for a Normal around a Normal only: leave "
-                    f"{name!r} out, which takes the prior, or {self.remedy([column])}."
+                    f"{self._argument}: {name!r} measures the random columns {both} together, "
+                    f"which are unknown: leave {name!r} out, which takes the priors, or "
+                    f"{self.remedy(both[1:])}."
                 )
-            errors[name] = one.sd
-        return errors
+        law = law_of(self._model, self._columns, column, measured)
+        if law is None:
+            raise ValueError(
+                f"{self._argument}: {list(measured)} measures the random column {column!r}, and "
+                "the law of the column given it is known for a Normal around a Normal only, or a "
+                f"discrete column: leave {list(measured)} out, which takes the prior, or "
+                f"{self.remedy([column])}."
+            )
+        return law
+
+    def measures(self, name: str, columns: Sequence[str]) -> bool:
+        """Whether a measurement is one of some columns."""
+        return bool(set(self._measurements[name].columns) & set(columns))
 
     def remedy(self, columns) -> str:
         """What users can do where a column is unknown."""
         return f"give the columns {list(columns)} in {self._argument}"
 
-    def _check_constant_between_cuts(self) -> None:
-        """Raise an error where the function takes an unknown column beside the trees."""
+    def _beside(self) -> set[str]:
+        """Random columns that the function takes beside the trees, or an error."""
         trees = [one.outputs for one in self.evaluated]
         seen = set(ancestors([self.variable], blockers=[*trees, *self._columns.values()]))
-        if wrong := [name for name in self.laws if self._columns[name] in seen]:
+        found = {name for name, v in self._columns.items() if v in seen}
+        if wrong := [c for c, law in self.laws.items() if c in found and not law.is_discrete]:
             raise ValueError(
                 f"{self.name} takes the random columns {wrong} beside its trees, and its mean over "
                 f"them is no sum over intervals between cuts: {self.remedy(wrong)}, or ask for "
                 "the function of trees inside it."
             )
+        return found
 
-    def _compile_laws(self, drawn: list[Variable], of_laws: Mapping[str, Sequence[Part]]) -> None:
-        """Parameters of all laws, as a function of rows and of draws."""
-        if not of_laws:
-            return
-        at, values = matrix("X", dtype="float64"), [v.type(v.name) for v in drawn]
-        replaced = self.table.parts(at) | dict(zip(drawn, values, strict=True)) | self._fixed
-        each = [one.variable for parts in of_laws.values() for one in parts]
-        outputs = clone_replace(each, replaced, rebuild_strict=False)
-        self._parameters = pm.compile([at, *values], outputs, on_unused_input="ignore")
-        held = {v: d.shape[2:] for v, d in zip(drawn, self._law_draws, strict=True)}
-        parts = self.table.parts(at) | self._fixed
-        self._law_checks = [index_checker(self._model, v, held, parts, at) for v in each]
-        self.cdfs = {column: cdf_of(law) for column, law in self.laws.items()}
+    def _compile(self, column: str, parts: Sequence[Part]) -> None:
+        """The law of a column, as a function of rows and of draws."""
+        asked = self.drawn, self.table, self._fixed, self.places[column]
+        self.compiled[column] = compiled_law(self.laws[column], parts, *asked)
+        at, pairs = matrix("X", dtype="float64"), zip(*self.drawn, strict=True)
+        held = {v: d.shape[2:] for v, d in pairs}
+        known = self.table.parts(at) | self._fixed
+        self._law_checks += [
+            index_checker(self._model, one.variable, held, known, at) for one in parts
+        ]
+
+    def n_cells(self, column: str, cuts: np.ndarray | None) -> int:
+        """About how many numbers are held of a column for a row."""
+        support = support_of(self.laws[column].latent)
+        return len(support) if support is not None else 1 + (0 if cuts is None else cuts.size)
 
     def rows(self, X: Any, name: str = "data") -> np.ndarray:
         """(n, more columns) rows; behind those of the table measurements, and numbers of rows."""
@@ -332,7 +327,7 @@ class MarginalFunction(WholeFunction):
         else:
             each = []
             for column in unknown:
-                by = [c for c in given.measured if self._measurements[c].column == column]
+                by = [c for c in given.measured if self.measures(c, [column])]
                 given_these = f" given {', '.join(by)}" if by else ""
                 each.append(f"{column}: integrated over its prior at each row{given_these}")
             said = "; ".join(each)
@@ -351,10 +346,21 @@ class MarginalFunction(WholeFunction):
             return
         width = self.table.width
         for start in range(0, len(X), BLOCK):
-            rows = np.ascontiguousarray(X[start : start + BLOCK][:, :width])
+            rows = self._held(np.array(X[start : start + BLOCK][:, :width]))
             super().check(rows)
             for check in self._law_checks:
                 check(rows)
+
+    def _held(self, rows: np.ndarray) -> np.ndarray:
+        """Rows with a number that there is in place of unknown cells that pick entries."""
+        for column, lowest in self._lowest.items():
+            cells = rows[:, self.places[column]]
+            cells[cells == MISSING] = lowest
+        return rows
+
+    def _some_rows(self, n: int) -> np.ndarray:
+        rows = super()._some_rows(n)
+        return rows if self._first is None else self._held(rows)
 
     def check_known(self, feature: Feature, rows: np.ndarray, argument: str) -> None:
         """Raise an error for a random column that is unknown at rows, where it is to change."""
@@ -392,8 +398,8 @@ class MarginalFunction(WholeFunction):
         width = max(1, BLOCK // max(1, int(np.prod(self.outputs))))
         return (np.array(X[start : start + width]) for start in range(0, len(X), width))
 
-    def cuts_in(self, chain: int, draw: int, column: str) -> np.ndarray:
-        """Cuts of a random column in the trees of a draw."""
+    def cuts_in(self, chain: int, draw: int, column: str) -> np.ndarray | None:
+        """Cuts of a random column in the trees of a draw; None where they split it by sets."""
         found = [np.empty(0)]
         for one, base in zip(self.evaluated, self.bases, strict=True):
             if base not in self._inputs or column not in self._inputs[base].columns:
@@ -403,22 +409,11 @@ class MarginalFunction(WholeFunction):
             nodes = value[: one.tree.owner.op.layout.max_nodes]
             code = nodes[:, 0]
             split = (code > UNUSED) & (code >= 0)
-            found.append(nodes[split & (code % p == place), 1])
+            own = split & (code % p == place)
+            if (code[own] // p >= SET).any():
+                return None
+            found.append(nodes[own, 1])
         return np.unique(np.concatenate(found))
-
-    def laws_at(self, chain: int, draw: int, rows: np.ndarray) -> dict[str, list[np.ndarray]]:
-        """Parameters of the laws of unknown columns at rows, in a draw."""
-        values = [np.array(d[chain, draw], order="C") for d in self._law_draws]
-        numbers = iter(self._parameters(np.ascontiguousarray(rows[:, : self.table.width]), *values))
-        found = {}
-        for column, law in self.laws.items():
-            parameters = [next(numbers) for _ in law.parameters]
-            for name in law.errors:
-                error = next(numbers)
-                seen = rows[:, self.table.width + self._measured.index(name)]
-                parameters = _given_measurement(parameters, seen, error)
-            found[column] = parameters
-        return found
 
 
 def _has_nan(cells: Any) -> bool:
@@ -427,14 +422,6 @@ def _has_nan(cells: Any) -> bool:
         return bool(np.isnan(real_array(cells)).any())
     except (TypeError, ValueError):
         return False
-
-
-def _given_measurement(prior: list[np.ndarray], seen: np.ndarray, error: np.ndarray) -> list:
-    """Mean and sd of a Normal given a Normal measurement, where there is one."""
-    mean, sd = prior
-    precision, of_error = 1.0 / sd**2, np.where(seen == MISSING, 0.0, 1.0 / error**2)
-    total = precision + of_error
-    return [(precision * mean + of_error * seen) / total, 1.0 / np.sqrt(total)]
 
 
 def _numbers(argument: str, name: str, given: Any) -> np.ndarray:

@@ -133,7 +133,8 @@ class RowTable:
             parts |= {v: _part(at, source, v, place, self.width) for v in source.variables}
             for v, own in source.inner:
                 some = [place[j] for j in own]
-                parts[v] = at[:, some[0]] if v.ndim == 1 else _matrix(at, some, self.width)
+                one = at[:, some[0]] if v.ndim == 1 else _matrix(at, some, self.width)
+                parts[v] = one if v.dtype == "float64" else one.astype(v.dtype)
         return parts
 
     def columns_of(self, base: Variable) -> list[int]:

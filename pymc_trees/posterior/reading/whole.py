@@ -85,9 +85,10 @@ class WholeFunction(Function):
         random_state=None,
         argument: str = "data",
     ):
-        self._model = model = model_of(model)
+        self._model, self._argument = model_of(model), argument
+        model = self._model
         variable, _ = self._named_by(model, var_name)
-        self._given = _given_data(model, data, argument)
+        self._given = _given_data(model, self._taken_apart(idata, var_name, data), argument)
         self._check: Callable[[np.ndarray], None] = _no_check
         self._more: list[Part] = []
         """Further functions of the same rows."""
@@ -96,6 +97,10 @@ class WholeFunction(Function):
 
     def _named_by(self, model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         return function_of(model, var_name, _can_be_asked)
+
+    def _taken_apart(self, idata, var_name: str | None, data: Any) -> Any:
+        """Rows of users without what is no column of the table."""
+        return data
 
     def _read(self, model: pm.Model, others: dict[Variable, np.ndarray]):
         """The first row that the model has now, and what the columns are."""
