@@ -42,7 +42,10 @@ class Effects(BARTEstimator):
     forests: str
     treatment: str | None
     _not_recorded = (EFFECT,)
-    _predicts_alone = False
+
+    @property
+    def _predicts_alone(self) -> bool:
+        return False
 
     @property
     def propensity_(self) -> np.ndarray:

@@ -69,7 +69,7 @@ def write_file(estimator, path, training_data: bool = True) -> None:
     else:
         if not estimator._predicts_alone:
             raise ValueError(
-                f"training_data=False: a {type(estimator).__name__} computes its effects from the "
+                f"training_data=False: a {type(estimator).__name__} computes answers from the "
                 "training rows. Leave training_data out, or save what predicts alone, with "
                 ".predictor().save(path)."
             )
@@ -179,7 +179,12 @@ class BARTEstimator(BaseEstimator):
     """What predicts without them."""
     _known: dict[str, Any]
     """Numbers that were computed from them."""
-    _predicts_alone = True
+
+    @property
+    def _predicts_alone(self) -> bool:
+        """Whether a predictor gives all its answers."""
+        return True
+
     """Whether all answers but ``model_`` come without the training rows."""
     _always_recorded = frozenset({"f_quantiles"})
     """Those of few rows."""
@@ -375,15 +380,10 @@ class BARTEstimator(BaseEstimator):
         Returns
         -------
         Predictor
-            Its `predict` gives the posterior mean of y, or the class.
-
-        Raises
-        ------
-        ValueError
-            For a regressor with ``noise="density"``, whose law it cannot hold.
+            Its `predict` gives the posterior mean of y, or the class, and that of a density
+            integrates over the latent column.
         """
         check_is_fitted(self, "idata_")
-        self._check_predictor()
         if self._training is None:
             return self._alone if draws is None else self._alone.thinned(draws)
         model = model_of(self.model_)
@@ -394,9 +394,6 @@ class BARTEstimator(BaseEstimator):
         names = [name for name in ("f", "log_sigma") if name in model.named_vars]
         labels = None if classes is None else classes.tolist()
         return predictor_of(self.idata_, model, names, law, labels, draws)
-
-    def _check_predictor(self) -> None:
-        """Raise an error where a predictor cannot hold the law of y."""
 
     def _law(self, model: pm.Model) -> Response | None:
         """Distribution of a new y."""

@@ -367,13 +367,9 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             self._kept["cells"] = CellLaws(self.idata_, self.model_, self._least_noise())
         return self._kept["cells"]
 
-    def _check_predictor(self):
-        if self._is_density:
-            raise ValueError(
-                "noise='density': the law of y is a mixture over a latent column, which a "
-                "Predictor cannot hold, nor a file without training data. Write the estimator with "
-                "save(path), or pickle it: both keep the training rows."
-            )
+    @property
+    def _predicts_alone(self) -> bool:
+        return not self._is_density
 
     def _least_noise(self) -> float:
         """That of the rounding of y."""
@@ -387,7 +383,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     def _law(self, model):
         f = model["f"]
-        if self.noise == "forest":
+        if self.noise in ("forest", "density"):
             least = self._least_noise()
             own = pm.math.exp(model["log_sigma"])
             sigma = pm.math.sqrt(own**2 + least**2) if least > 0.0 else own

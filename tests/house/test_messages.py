@@ -100,10 +100,6 @@ UNTRIED = {
     "rows.": "estimators/test_density.py::test_what_makes_no_sense_is_named",
     "noise='density' needs two rows or more, but X has 1 sample. Use "
     "noise='constant'.": "estimators/test_density.py::test_one_value_of_y_and_few_rows",
-    "noise='density': the law of y is a mixture over a latent column, which a Predictor cannot "
-    "hold, nor a file without training data. Write the estimator with save(path), or pickle it: "
-    "both keep the training "
-    "rows.": "estimators/test_density.py::test_files_copies_and_refits",
     **dict.fromkeys(
         [
             "Formulas need the package formulae: install it with pip install "
@@ -255,7 +251,7 @@ UNTRIED = {
             "it with del idata[…].",
             "The training rows of this … were left out when it was saved (training_data=False), "
             "and its PyMC model needs them. Use its predictions, or read a file that has them.",
-            "training_data=False: a … computes its effects from the training rows. Leave "
+            "training_data=False: a … computes answers from the training rows. Leave "
             "training_data out, or save what predicts alone, with .predictor().save(path).",
             "The draws of … are read lazily, anew in each call, which took … s. Read them once, "
             "with pymc_trees.open(path), or with idata.load() where they fit in memory.",
