@@ -175,6 +175,30 @@ def counts_in_two_forests():
     return [z, f, h], lambda z, f, h: normal(Y, f, np.exp(h))
 
 
+def counts_of_sizes():
+    """Sizes differ from row to row, and another count depends on it."""
+    size = np.array([3, 1, 4, 2, 3, 1])
+    z = pm.Binomial("z", size, 0.4, shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.Poisson("w", 0.5 + z, observed=COUNTS)
+    pm.Normal("y", f, 0.7, observed=Y)
+
+    def log_likelihood(z, f):
+        return stats.poisson.logpmf(COUNTS, 0.5 + z).sum(axis=-1) + normal(Y, f, 0.7)
+
+    return [z, f], log_likelihood
+
+
+def whole_numbers():
+    """Negative ones too, within bounds that differ from row to row; measured."""
+    low, high = np.array([-2, -1, -2, 0, -1, -2]), np.array([2, 2, 0, 1, 2, 1])
+    z = pm.DiscreteUniform("z", low, high, shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.Normal("w", z, 1.0, observed=W)
+    pm.Normal("y", f, 0.7, observed=Y)
+    return [z, f], lambda z, f: normal(W, z, 1.0) + normal(Y, f, 0.7)
+
+
 def missing_categories():
     seen = np.ma.masked_array([0, 0, 1, 0, 0, 1], mask=[0, 1, 0, 1, 1, 0])
     with pytest.warns(ImputationWarning):
@@ -197,6 +221,8 @@ CASES = [
     categories,
     ordered_counts,
     counts_in_two_forests,
+    counts_of_sizes,
+    whole_numbers,
     missing_categories,
     missing_levels,
     errors_in_variables,
@@ -259,6 +285,7 @@ def found(model, variables, steps, rng):
     return batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
 
 
+@pytest.mark.filterwarnings("ignore:Numba will use object mode")  # DiscreteUniform in PyMC
 @pytest.mark.parametrize(
     "case", tiers(CASES, [errors_in_variables]), ids=lambda value: value.__name__
 )
