@@ -236,7 +236,7 @@ def test_files_copies_and_refits(tmp_path):
 
 @pytest.mark.parametrize("y", [Y, np.round(Y)])
 def test_a_predictor_in_another_process(tmp_path, y):
-    """The same mixture: mean, sd, quantiles; shares of its draws below these, in standard errors."""
+    """The same mixture: mean, sd and quantiles; shares of draws, in standard errors."""
     found = fitted() if y is Y else pmt.BARTRegressor(noise="density", **SMALL).fit(X, y)
     levels, rows = [0.03, 0.5, 0.9], X[:6] + 0.01
     found.predictor().save(tmp_path / "fit.pmt")

@@ -317,8 +317,21 @@ def test_what_is_refused(measured):
     refused("cannot be changed by a step", call=pmt.slopes, variables="dose")
     with pytest.raises(ValueError, match="cannot be changed by a step"):
         pmt.accumulated_effects(measured.idata, measured.model, "dose", NEW, var_name="f", **QUIET)
-    with pytest.raises(ValueError, match="depends on random columns of X.*without missing cells"):
-        pmt.shap_values(measured.idata, measured.model, NEW.assign(dose=np.nan)[["x0", "dose"]])
+    known = NEW.assign(dose=[-1.0, 0.2, 0.8])[["x0", "dose"]]
+    given = measured.idata, measured.model
+    named = {"var_name": "f"} | QUIET
+    words = "depends on random columns of X.*without missing cells|lacks the columns .'dose'"
+    for explain in (
+        lambda X: pmt.shap_values(*given, X, **named),
+        lambda X: pmt.shap_values(*given, X, background=known, func=np.exp, **named),
+        lambda X: pmt.compute_variable_importance(*given, X, **named),
+        lambda X: pmt.sobol_indices(*given, X, **named),
+        lambda X: pmt.permutation_importance(*given, X, [0.0, 1.0, 0.5], **named),
+    ):
+        for lacking in (None, NEW[["x0"]], known.assign(dose=np.nan)):
+            with pytest.raises(ValueError, match=words):
+                explain(lacking)
+        explain(known)  # as the message says
     lacking = measured.idata.posterior.to_dataset().drop_vars("spread")
     with pytest.raises(ValueError, match="idata lacks .'spread'., which the priors of"):
         pmt.predictions(lacking, measured.model, NEW, var_name="f", **QUIET)
