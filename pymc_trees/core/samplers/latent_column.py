@@ -36,12 +36,12 @@ from pymc_trees.core.value.evaluate import goes_left, links_of, rules_of
 ROOT_HALF = math.sqrt(0.5)
 TRIES = 3
 """Proposals from the prior before the table of a row."""
-LEAST_LOG = -50.0
+LEAST_LOG = -35.0
 """Log-likelihood, below the largest of a row, of cells that are left out of a sum of `LEAST`."""
 LEAST = 1e-5
 """Sum of the weights of a row, the largest likelihood being 1, from which on a difference of two
-distribution functions will do for a probability. It is off by some 1e-16, and a cell that is left
-out by e^-50, so that the shares of cells are off by 1e-10 at most."""
+distribution functions will do for a probability. It is off by some 1e-16, and all cells that are
+left out have e^-35 together, so that the shares of cells are off by 1e-10 at most."""
 MOST_OTHERS, MOST_OWN = 6, 64
 """Splits of a tree on other columns, and steps along the column, up to which it has a table."""
 BLOCK = 128
