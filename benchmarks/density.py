@@ -243,7 +243,7 @@ def mixing(name, options):
     given = {"cores": 1, "random_state": 1, "progressbar": False}
     fitted = pmt.BARTRegressor(noise="density", **lengths, **given).fit(X, y)
     seconds, drawn = process_time() - start, fitted.idata_.posterior["f_quantiles"]
-    ess, r_hat = (f(drawn).to_array().to_numpy().ravel() for f in (az.ess, az.rhat))
+    ess, r_hat = (np.ravel(f(drawn)) for f in (az.ess, az.rhat))
     found = {"ess": np.median(ess), "least ess": np.min(ess), "seconds": seconds}
     found |= {"r_hat": np.median(r_hat), "worst r_hat": np.max(r_hat)}
     line = {"data": name, "train": len(y), **lengths, "method": "mixing"}
@@ -263,7 +263,7 @@ def report_mixing(results: pd.DataFrame) -> None:
         )
 
 
-def report(results: pd.DataFrame) -> None:
+def report_scores(results: pd.DataFrame) -> None:
     """Tables by score."""
     names = [name for name in DATA if name in set(results.data)]
     of = results.set_index(["data", "method"])
@@ -299,6 +299,14 @@ def report(results: pd.DataFrame) -> None:
         print(f"| {name} | {gain / forest['pinball']:+.1%} | {gain / line['error']:+.1f} |")
 
 
+def report(results: pd.DataFrame) -> None:
+    """All tables."""
+    is_mixing = results.method == "mixing"
+    report_scores(results[~is_mixing])
+    if is_mixing.any():
+        report_mixing(results[is_mixing])
+
+
 def main() -> None:
     """Run, or print the tables of a file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -325,11 +333,7 @@ def main() -> None:
         methods = [method for method in options.methods if (name, method) not in there]
         for line in one(name, options, methods):
             add_line(line, options.out)
-    results = pd.read_json(options.out, lines=True)
-    is_mixing = results.method == "mixing"
-    report(results[~is_mixing])
-    if is_mixing.any():
-        report_mixing(results[is_mixing])
+    report(pd.read_json(options.out, lines=True))
 
 
 if __name__ == "__main__":

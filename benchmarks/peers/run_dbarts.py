@@ -1,5 +1,9 @@
-"""Runner for dbarts: writes the problem as plain binary, calls R, reads the draws back."""
+"""Runner for dbarts: writes the problem as plain binary, calls R, reads the draws back.
 
+``dbarts:1.0`` is that version in the R library that DBARTS_LIBRARY names.
+"""
+
+import os
 import shutil
 import subprocess
 import tempfile
@@ -46,11 +50,18 @@ def run(problem):
     rscript = shutil.which("Rscript")
     if rscript is None:
         raise ModuleNotFoundError("No module named 'dbarts': Rscript is not on the path")
+    env = dict(os.environ)
+    if problem.variant:
+        env["R_LIBS"] = os.environ.get("DBARTS_LIBRARY", "")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder, problem)
-        subprocess.run([rscript, "--vanilla", str(SCRIPT), name], check=True)
-        return read(folder, problem)
+        subprocess.run([rscript, "--vanilla", str(SCRIPT), name], check=True, env=env)
+        result = read(folder, problem)
+    if not result.version.startswith(problem.variant):
+        wanted = f"No module named 'dbarts' {problem.variant} in DBARTS_LIBRARY"
+        raise ModuleNotFoundError(f"{wanted}: this is {result.version}")
+    return result
 
 
 if __name__ == "__main__":

@@ -179,13 +179,6 @@ class BARTEstimator(BaseEstimator):
     """What predicts without them."""
     _known: dict[str, Any]
     """Numbers that were computed from them."""
-
-    @property
-    def _predicts_alone(self) -> bool:
-        """Whether a predictor gives all its answers."""
-        return True
-
-    """Whether all answers but ``model_`` come without the training rows."""
     _always_recorded = frozenset({"f_quantiles"})
     """Those of few rows."""
     _not_recorded: tuple[str, ...] = ()
@@ -202,6 +195,11 @@ class BARTEstimator(BaseEstimator):
     def _plotted(self) -> str | None:
         """Function of the model whose rows can all be plotted, if there is one."""
         return "f"
+
+    @property
+    def _predicts_alone(self) -> bool:
+        """Whether all answers but ``model_`` come without the training rows."""
+        return True
 
     @property
     def _judged(self) -> list[str] | None:
