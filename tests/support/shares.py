@@ -1,7 +1,7 @@
 """A share of the tests: `pytest -m full --share 2/4` runs the second of four.
 
-Files go to the shares in turn, since tests of a file use the same compiled kernels; notebooks do so
-one by one. All shares together run each test once.
+Files go to the shares in turn, since tests of a file use the same compiled kernels; notebooks, and
+laws that take minutes a test, do so one by one. All shares together run each test once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ import argparse
 
 import pytest
 
-ONE_BY_ONE = "tests/test_notebooks.py"
+ONE_BY_ONE = (
+    "tests/laws/test_calibration.py",
+    "tests/laws/test_geweke_columns.py",
+    "tests/laws/test_random_columns.py",
+    "tests/test_notebooks.py",
+)
 
 
 def read_share(text: str) -> tuple[int, int]:
