@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 import pymc_trees as pmt
+from pymc_trees.core.value import mixtures
 from pymc_trees.core.value.mixtures import below_and_density, mass_between
 from pymc_trees.estimators.density import CellMixture
 from pymc_trees.inference.chains.lengths import Lengths
@@ -391,3 +392,16 @@ def test_two_modes_are_found():
         lost[noise] = pinball(made.fit(X, y).predict(new, quantiles=LEVELS)[1], y_new)
     gain = lost["forest"] - lost["density"]
     assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
+
+
+def test_quantiles_of_peaks_among_wide_components(rng):
+    """Newton's steps are short on a narrow peak, however far the quantile is."""
+    K, levels = 12, np.arange(1, 100) / 100
+    for _ in range(40):
+        weight, mean = rng.dirichlet(np.ones(K)), rng.normal(0, 2, K)
+        sd = 10.0 ** rng.uniform(-3, 0, K)
+        out = np.empty((1, len(levels)))
+        of_normal = stats.norm.ppf(levels)
+        mixtures.quantiles(np.array([0, K]), weight, mean, sd, levels, of_normal, 1e-10, out)
+        below = (weight * stats.norm.cdf((out[0][:, None] - mean) / sd)).sum(axis=1)
+        np.testing.assert_allclose(below, levels, atol=2e-10)

@@ -153,8 +153,9 @@ def probabilities(start, weight, mean, sd, y, out):
 def quantiles(start, weight, mean, sd, probability, at, close, out):
     """Write the quantiles of each row to (n, Q); ``at`` are those of a standard Normal.
 
-    By Newton's method within a bracket, which is halved where a step leaves it: first for some of
-    the components, which has most of the way, then for all.
+    By Newton's method within a bracket, which is halved where a step leaves it, or is no shorter
+    than half of the one before, as on a narrow peak far from the quantile: first for some of the
+    components, which has most of the way, then for all.
     """
     precision = 1.0 / sd
     for i in range(out.shape[0]):
@@ -169,6 +170,7 @@ def quantiles(start, weight, mean, sd, probability, at, close, out):
                 if stride > 1 and last - first < 20 * stride:
                     continue
                 low, high = least, most
+                before = high - low
                 for _ in range(STEPS):
                     below, density = below_and_density(
                         first, last, stride, weight, mean, precision, x
@@ -180,6 +182,8 @@ def quantiles(start, weight, mean, sd, probability, at, close, out):
                         high = x
                     if abs(off) < (close if stride == 1 else ROUGH) or not low < high:
                         break
-                    step = x - off / density if density > 0.0 else np.inf
-                    x = step if low < step < high else 0.5 * (low + high)
+                    step = off / density if density > 0.0 else np.inf
+                    if not (low < x - step < high and 2.0 * abs(step) <= before):
+                        step = x - 0.5 * (low + high)
+                    x, before = x - step, abs(step)
             out[i, q] = x
