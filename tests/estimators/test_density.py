@@ -23,6 +23,8 @@ from pymc_trees.core.value import mixtures
 from pymc_trees.core.value.mixtures import below_and_density, mass_between
 from pymc_trees.estimators.density import CellMixture
 from pymc_trees.inference.chains.lengths import Lengths
+from pymc_trees.mondrian.kernels import predict
+from pymc_trees.predictors import laws
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),
@@ -394,14 +396,34 @@ def test_two_modes_are_found():
     assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
 
 
-def test_quantiles_of_peaks_among_wide_components(rng):
+def by_cells(weight, mean, sd, levels):
+    out, of_normal = np.empty((1, len(levels))), stats.norm.ppf(levels)
+    start = np.array([0, len(weight)])
+    mixtures.quantiles(start, weight, mean, sd, levels, of_normal, 1e-10, out)
+    return out[0]
+
+
+def by_predictors(weight, mean, sd, levels):
+    given = weight[:, None], mean[:, None], sd[:, None]
+    return np.array([laws._quantile(*given, level)[0] for level in levels])
+
+
+def by_mondrian(weight, mean, sd, levels):
+    parts, out = np.zeros((len(weight), 3)), np.empty((1, len(levels)))
+    parts[:, predict.WEIGHT], parts[:, predict.MEAN] = weight, mean
+    parts[:, predict.VAR] = sd**2
+    start = np.array([0, len(weight)])
+    predict.quantiles(parts, start, levels, stats.norm.ppf(levels), out)
+    return out[0]
+
+
+@pytest.mark.parametrize("quantiles_of", [by_cells, by_predictors, by_mondrian])
+def test_quantiles_of_peaks_among_wide_components(quantiles_of, rng):
     """Newton's steps are short on a narrow peak, however far the quantile is."""
     K, levels = 12, np.arange(1, 100) / 100
     for _ in range(40):
         weight, mean = rng.dirichlet(np.ones(K)), rng.normal(0, 2, K)
         sd = 10.0 ** rng.uniform(-3, 0, K)
-        out = np.empty((1, len(levels)))
-        of_normal = stats.norm.ppf(levels)
-        mixtures.quantiles(np.array([0, K]), weight, mean, sd, levels, of_normal, 1e-10, out)
-        below = (weight * stats.norm.cdf((out[0][:, None] - mean) / sd)).sum(axis=1)
-        np.testing.assert_allclose(below, levels, atol=2e-10)
+        found = quantiles_of(weight, mean, sd, levels)
+        below = (weight * stats.norm.cdf((found[:, None] - mean) / sd)).sum(axis=1)
+        np.testing.assert_allclose(below, levels, atol=2e-9)
