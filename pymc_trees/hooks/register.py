@@ -69,7 +69,7 @@ def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **
         for step in (NoiseScale, GaussianTerms, OneSidedErrors):
             if pm.NUTS not in selected_steps:
                 selected_steps = _to_nuts(step, selected_steps)
-    selected_steps = _columns_last(selected_steps)
+    selected_steps = _columns_before_forests(selected_steps)
     made = original(model, steps, selected_steps, step_kwargs=step_kwargs, **kwargs)
     for terms in (step for step in steps if isinstance(step, GaussianTerms | OneSidedErrors)):
         for sweep in (step for step in steps if isinstance(step, SweepStep)):
@@ -77,7 +77,7 @@ def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **
     return made
 
 
-def _columns_last(selected_steps):
+def _columns_before_forests(selected_steps):
     """Random columns right before the forests: f is known until a column moves, for other steps."""
     forests = [step for step in selected_steps if issubclass(step, SweepStep)]
     if LatentColumn not in selected_steps or not forests:

@@ -106,7 +106,13 @@ class SplitWeights(VariableStep):
     @staticmethod
     def read(model, rv):
         """Whether a variable is the Dirichlet split prior of forests."""
-        return _is_split_prior(model, rv)
+        if not (isinstance(rv, Variable) and rv.owner and isinstance(rv.owner.op, DirichletRV)):
+            return False
+        if rv not in model.rvs_to_values or rv.ndim != 1:
+            return False
+        if not isinstance(model.rvs_to_transforms.get(rv), SimplexTransform):
+            return False
+        return bool(forests_split_by(model, rv))
 
     @staticmethod
     def error_for(unable):
@@ -127,16 +133,6 @@ class SplitWeights(VariableStep):
             for block in self._blocks:
                 point[block.name] = block.draw(self.rng, point)
         return point, [{}]
-
-
-def _is_split_prior(model, rv):
-    if not (isinstance(rv, Variable) and rv.owner and isinstance(rv.owner.op, DirichletRV)):
-        return False
-    if rv not in model.rvs_to_values or rv.ndim != 1:
-        return False
-    if not isinstance(model.rvs_to_transforms.get(rv), SimplexTransform):
-        return False
-    return bool(forests_split_by(model, rv))
 
 
 class HardChoices:

@@ -73,11 +73,11 @@ def make_both_index(design: ReferencedDesign) -> RowIndex:
 
 def move_column(design: ReferencedDesign, column: int, cells: np.ndarray, cuts: np.ndarray) -> None:
     """Write the cells of a column of the rows, numbers or levels."""
-    codes = cells
-    if not (isinstance(design.both, MixedDesign) and design.both.kinds[column]):
-        codes = np.empty(len(cells), dtype=design.both.columns.dtype)
+    codes = design.both.columns[column, design.n_reference :]
+    if isinstance(design.both, MixedDesign) and design.both.kinds[column]:
+        codes[:] = cells
+    else:
         write_codes(cuts, np.ascontiguousarray(cells), codes)
-    design.both.columns[column, design.n_reference :] = codes
 
 
 def move_level_sets(design: ReferencedDesign, index: RowIndex, column: int) -> None:

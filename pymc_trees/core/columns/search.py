@@ -4,8 +4,6 @@ The range of the cuts is divided into `N_PARTS` of one width. The part of a numb
 to search, whatever their number; a binary search among all of them waits for memory at each step.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
@@ -13,20 +11,13 @@ from pymc_trees.core.compile.cache import njit
 N_PARTS = 1024
 
 
-class Parts(NamedTuple):
-    """Increasing cuts by parts of their range."""
-
-    cuts: np.ndarray
-    scale: float
-    offset: float
-    """x is in part ``scale * x - offset``, rounded down, and kept within -1 and `N_PARTS`."""
-    first: np.ndarray
-    """(N_PARTS + 3,) int64: number of cuts in lower parts, from that of numbers below all on."""
-
-
 @njit(cache=True)
 def parts_of(cuts):
-    """`Parts` of increasing finite cuts."""
+    """Scale, offset and the first cuts of the parts of increasing finite cuts.
+
+    x is in part ``scale * x - offset``, rounded down, and kept within -1 and `N_PARTS`. Of each
+    part, (N_PARTS + 3,) int64 from -1 on, the number of cuts in lower ones.
+    """
     width = cuts[-1] - cuts[0] if cuts.size > 0 else 0.0
     scale = N_PARTS / width if width > 0.0 else 0.0
     scale = scale if scale < np.inf else 0.0
@@ -36,7 +27,7 @@ def parts_of(cuts):
         while k < cuts.size and _part(scale, offset, cuts[k]) < part:
             k += 1
         first[part] = k
-    return Parts(cuts, scale, offset, first)
+    return scale, offset, first
 
 
 @njit(cache=True, inline="always")
@@ -50,7 +41,7 @@ def _part(scale, offset, x):
 
 @njit(cache=True, inline="always")
 def n_below(cuts, scale, offset, first, x):
-    """Number of cuts below a finite number; the others are fields of `Parts`."""
+    """Number of cuts below a finite number; the others are those of `parts_of`."""
     part = _part(scale, offset, x)
     low, high = first[part], first[part + 1]
     while low < high:
@@ -65,6 +56,6 @@ def n_below(cuts, scale, offset, first, x):
 @njit(cache=True)
 def write_codes(cuts, cells, codes):
     """Write the code of each finite cell of a column on a grid: the number of cuts below it."""
-    _, scale, offset, first = parts_of(cuts)
+    scale, offset, first = parts_of(cuts)
     for i in range(cells.size):
         codes[i] = n_below(cuts, scale, offset, first, cells[i])

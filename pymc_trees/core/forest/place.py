@@ -32,7 +32,7 @@ def place_rows(trees, design, moved, work):
         Its sets and ``rows_valid`` are overwritten.
     """
     sets, nodes, index, p = work.sets, work.nodes, work.index, moved.size
-    n, n_all = trees.leaf_of.shape[1], design.columns.shape[1]
+    n_all = design.columns.shape[1]
     here = np.empty(sets.shape[1], dtype=np.uint64)
     for t in range(trees.roots.size):
         root, is_concerned = trees.roots[t], False
@@ -57,7 +57,6 @@ def place_rows(trees, design, moved, work):
             remove_rows(sets[node], here, here)
             _place_at(trees, trees.right[node], here, is_known, index, sets, trees.leaf_of[t])
         work.rows_valid[root] = True
-        trees.count[root] = n
 
 
 @njit(cache=True)

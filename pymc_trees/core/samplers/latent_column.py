@@ -334,7 +334,8 @@ def try_proposals(proposals, waits, cuts, logs, largest, out, missed):
     int
         Number of these.
     """
-    n, [_, scale, offset, first] = 0, parts_of(cuts)
+    n = 0
+    scale, offset, first = parts_of(cuts)
     for i in range(out.size):
         if largest[i] == -np.inf:
             continue

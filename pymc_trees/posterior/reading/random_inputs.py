@@ -69,7 +69,7 @@ def inputs_at(
 
 def _columns(at: Variable, v: Variable, own: list[int]) -> Variable:
     part = at[:, own[0]] if v.ndim == 1 else at[:, own[0] : own[-1] + 1]
-    return part if v.dtype == "float64" else part.astype(v.dtype)
+    return part.astype(v.dtype)
 
 
 def columns_of(evaluated: Sequence[Evaluation], bases: Sequence[Variable]) -> list[Variable]:

@@ -134,7 +134,7 @@ class RowTable:
             for v, own in source.inner:
                 some = [place[j] for j in own]
                 one = at[:, some[0]] if v.ndim == 1 else _matrix(at, some, self.width)
-                parts[v] = one if v.dtype == "float64" else one.astype(v.dtype)
+                parts[v] = one.astype(v.dtype)
         return parts
 
     def columns_of(self, base: Variable) -> list[int]:
