@@ -21,8 +21,9 @@ from benchmarks.peers.protocol import Problem
 from benchmarks.tables.lines import kept_lines
 
 RESULTS = Path(__file__).parents[1] / "results" / "honest.jsonl"
-TREES = {"pymc_trees": 0, "dbarts": 75, "stochtree": 200, "bartz": 200}
+TREES = {"pymc_trees": 0, "dbarts": 75, "stochtree": 200, "bartz": 200, "xbart": 100}
 """By default; of dbarts in its function ``bart2``; 0 for the default by rows."""
+PACKAGES = ("pymc_trees", "dbarts", "dbarts:1.0", "stochtree", "stochtree:warm", "bartz", "xbart")
 SECONDS = {
     "linear-10000": 8,
     "index-10000": 8,
@@ -39,6 +40,7 @@ SECONDS = {
     "index-50000": 12,
     "trig-50000": 12,
     "max-50000": 12,
+    "trig-250000": 40,
     "friedman-100": 8,
     "friedman-1000": 8,
     "friedman-5000-quiet": 12,
@@ -78,7 +80,7 @@ def report(results: pd.DataFrame) -> None:
         "| cell | package | s a chain | coverage: pool, one chain | width: pool, one | RMSE: pool, "
         "one | ESS of f (least) | R-hat (worst) |\n|---|---|---|---|---|---|---|---|"
     )
-    order = {name: k for k, name in enumerate([*SECONDS, *TREES])}
+    order = {name: k for k, name in enumerate([*SECONDS, *PACKAGES])}
     results = results.sort_values(["cell", "package"], key=lambda names: names.map(order))
     for one in results.itertuples():
         if one.rmse == one.rmse:
@@ -96,7 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--cells", nargs="+", default=list(SECONDS), choices=SECONDS)
-    add("--packages", nargs="+", default=["pymc_trees", "dbarts", "stochtree", "bartz"])
+    add("--packages", nargs="+", default=list(PACKAGES))
     add("--out", type=Path, default=RESULTS)
     add("--report", action="store_true")
     args = parser.parse_args()

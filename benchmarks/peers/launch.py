@@ -12,7 +12,7 @@ import psutil
 from . import protocol
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("pymc_trees", "pymc_bart", "stochtree", "bartz", "dbarts")
+PACKAGES = ("pymc_trees", "pymc_bart", "stochtree", "bartz", "dbarts", "xbart")
 SPEED_ONLY = ("pymc_trees_sweep",)
 ONE_THREAD = (
     "OMP_NUM_THREADS",

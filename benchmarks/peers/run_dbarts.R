@@ -28,16 +28,19 @@ predicting <- s$n_test > 0
 kept <- s$n_draws %/% s$thin
 before <- memory("VmRSS:")
 
+seed_name <- intersect(c("rngSeed", "seed"), names(formals(dbarts::dbartsControl)))  # before 1.0, since
 new_sampler <- function(seed) {
   # the arguments of the priors are read as expressions: give them numbers
+  control <- do.call(dbarts::dbartsControl, c(
+    list(
+      n.trees = as.integer(s$m), n.chains = 1L, n.threads = 1L, n.thin = as.integer(s$thin),
+      keepTrees = FALSE, keepTrainingFits = FALSE, updateState = FALSE
+    ),
+    setNames(list(as.integer(seed)), seed_name)
+  ))
   eval(bquote(dbarts::dbarts(
     X, y,
-    tree.prior = cgm(.(s$beta), .(s$alpha)), node.prior = normal(.(s$k)),
-    control = dbarts::dbartsControl(
-      n.trees = .(as.integer(s$m)), n.chains = 1L, n.threads = 1L,
-      n.thin = .(as.integer(s$thin)), keepTrees = FALSE, keepTrainingFits = FALSE,
-      updateState = FALSE, rngSeed = .(as.integer(seed))
-    )
+    tree.prior = cgm(.(s$beta), .(s$alpha)), node.prior = normal(.(s$k)), control = control
   )))
 }
 

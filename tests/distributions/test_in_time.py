@@ -29,7 +29,8 @@ def model_of(inputs=lambda: pm.Data("X", X), observed=Y, **given):
 def test_a_forgotten_shape_is_said_when_the_model_is_sampled():
     with model_of(), pytest.warns(UserWarning, match="^y keeps the rows .* rows of X will") as said:
         pm.sample(**BRIEF, compute_convergence_checks=False)
-    assert {warning.filename for warning in said} == {__file__}  # the user's line
+    [ours] = [warning for warning in said if "keeps the rows" in str(warning.message)]
+    assert ours.filename == __file__  # the user's line
 
 
 @pytest.mark.parametrize(

@@ -544,32 +544,43 @@ def _grouped(pairs) -> dict[str, set[str]]:
     return {name: texts - {""} for name, texts in found.items()}
 
 
-def assigned(tree) -> dict[str, set[str]]:
+def assigned(nodes) -> dict[str, set[str]]:
     """Texts that each name of a file is given."""
     return _grouped(
         (node.targets[0].id, node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     )
 
 
-def returned(trees) -> dict[str, set[str]]:
+def returned(files) -> dict[str, set[str]]:
     """Texts that each function of the package gives back."""
     return _grouped(
         (function.name, node.value)
-        for tree in trees
-        for function in ast.walk(tree)
+        for nodes in files
+        for function in nodes
         if isinstance(function, ast.FunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Return)
     )
 
 
+def called(call: ast.Call) -> str:
+    """Last name of what is called."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
 def messages() -> dict[str, list[str]]:
     """Messages of the package, and the places that make them."""
-    trees = {path: ast.parse(path.read_text()) for path in (ROOT / "pymc_trees").rglob("*.py")}
-    given_back = returned(trees.values())
-    names = {path: assigned(tree) for path, tree in trees.items()}
+    files = {
+        path: list(ast.walk(ast.parse(path.read_text())))
+        for path in sorted((ROOT / "pymc_trees").rglob("*.py"))
+    }
+    given_back = returned(files.values())
+    names = {path: assigned(nodes) for path, nodes in files.items()}
     constants = {k: v for found in names.values() for k, v in found.items() if k.isupper()}
 
     def texts_of(path, node) -> set[str]:
@@ -578,15 +589,15 @@ def messages() -> dict[str, list[str]]:
         if isinstance(node, ast.Name):
             return names[path].get(node.id, set()) | constants.get(node.id, set())
         if isinstance(node, ast.Call):
-            return given_back.get(ast.unparse(node.func).split(".")[-1], set())
+            return given_back.get(called(node), set())
         return {text_of(node)} - {""}
 
     found: dict[str, list[str]] = {}
-    for path, tree in sorted(trees.items()):
-        for node in ast.walk(tree):
+    for path, nodes in files.items():
+        for node in nodes:
             if not isinstance(node, ast.Call):
                 continue
-            maker = ast.unparse(node.func).split(".")[-1]
+            maker = called(node)
             if not (maker in MAKERS or maker.endswith(("Error", "Warning"))) or maker in INTERNAL:
                 continue
             place = f"{path.relative_to(ROOT)}:{node.lineno}"

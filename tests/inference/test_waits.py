@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 import pymc_trees as pmt
 import pymc_trees.hooks.runs as runs
 from pymc_trees import causal, progress
-from pymc_trees.mondrian import trees
+from pymc_trees.mondrian import forest, trees
+from pymc_trees.predictors import evaluation
 
 X = np.random.default_rng(1).random((12, 2))
 BRIEF = {"draws": 3, "tune": 2, "chains": 2, "random_seed": 1, "compute_convergence_checks": False}
@@ -105,14 +106,15 @@ def test_estimators_speak_by_default(kind):
     assert estimator.get_params()["progressbar"] is True
 
 
-def test_a_fit_and_its_predictions_speak_in_a_pipe(slow, caplog):
+def test_a_fit_and_its_predictions_speak_in_a_pipe(slow, monkeypatch, caplog):
+    monkeypatch.setattr(evaluation, "BLOCK", 1)  # a row at a time
     given = {"m": 2, "draws": 6, "tune": 2, "chains": 1, "cores": 1, "random_state": 1}
     fitted = pmt.BARTRegressor(noise="constant", **given).fit(X, X[:, 0])
     fits = slow()
     assert fits[0].startswith("Iterations of all chains: 2 after")
     assert not [r for r in caplog.records if r.name == "pymc.sampling.mcmc"]
     fitted.predict(X)
-    assert any(line.startswith("f: ") for line in slow()[len(fits) :])
+    assert slow()[len(fits)] == "rows: 2 of 12 after 1 min."
     known = len(slow())
     pmt.BARTRegressor(noise="constant", progressbar=False, **given).fit(X, X[:, 0]).predict(X)
     assert len(slow()) == known
@@ -120,23 +122,23 @@ def test_a_fit_and_its_predictions_speak_in_a_pipe(slow, caplog):
 
 @pytest.mark.parametrize("max_memory", [None, 1.0])
 def test_mondrian_forests_speak_where_they_take_long(slow, monkeypatch, max_memory):
-    def forest(**options):
+    def made(**options):
         return pmt.MondrianForestRegressor(4, max_memory=max_memory, random_state=1, **options)
 
     y = X[:, 0]
-    silent = forest().fit(X, y).predict(X)  # few rows are quick
+    silent = made().fit(X, y).predict(X)  # few rows are quick
     assert slow() == []
     for module in (trees, forest):
         monkeypatch.setattr(module, "SLOW", 0)
     monkeypatch.setattr(trees, "WORTH_A_THREAD", 0)
-    spoken = forest().fit(X, y)
+    spoken = made().fit(X, y)
     assert slow()[0] == "Mondrian trees: 2 of 4 after 1 min."
     assert np.array_equal(spoken.predict(X), silent)
     known = len(slow())
     more = np.repeat(X, 9, axis=0) + 1  # in two blocks, of 64 rows and of the rest
     spoken.partial_fit(more, more[:, 0])
     assert slow()[known:] == ["Rows of Mondrian trees: 108 of 108 after 1 min."]
-    forest(progressbar=False).fit(X, y).partial_fit(more, more[:, 0])
+    made(progressbar=False).fit(X, y).partial_fit(more, more[:, 0])
     assert len(slow()) == known + 1
 
 
