@@ -154,6 +154,14 @@ def rng(request: pytest.FixtureRequest):
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def checked_calls():
+    """Have direct calls of compiled kernels check the types of their arguments."""
+    from support.checked_calls import check_direct_calls
+
+    check_direct_calls()
+
+
 @pytest.fixture(scope="module")
 def quick_compile():
     """PyTensor without numba, for tests that build many models and run each only a little.

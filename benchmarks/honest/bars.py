@@ -75,7 +75,9 @@ def fit(cell_name: str, package: str, chains: int = 4, seed: int = 1) -> dict:
 
 
 def report(results: pd.DataFrame) -> None:
-    """A line for each cell and package."""
+    """A line for each cell and package, and coverage and RMSE with a line for each cell."""
+    numbers = results.select_dtypes("float").round(9)  # readers of JSON differ in the last digits
+    results = results.assign(**{name: numbers[name] for name in numbers})
     print(
         "| cell | package | s a chain | coverage: pool, one chain | width: pool, one | RMSE: pool, "
         "one | ESS of f (least) | R-hat (worst) |\n|---|---|---|---|---|---|---|---|"
@@ -92,6 +94,24 @@ def report(results: pd.DataFrame) -> None:
             )
         else:
             print(f"| {one.cell} | {one.package} | {one.reason} | | | | | |")
+
+    run = results[results.rmse.notna()]
+    by_package(
+        run,
+        "coverage of pool, one chain",
+        lambda one: f"{one.coverage:.2f}, {one.coverage_one:.2f}",
+    )
+    by_package(run, "RMSE of pool", lambda one: f"{one.rmse:#.3g}")
+
+
+def by_package(results: pd.DataFrame, name: str, text) -> None:
+    """The same by package: a line for each cell."""
+    cells = results.assign(text=[text(one) for one in results.itertuples()])
+    table = cells.pivot(index="cell", columns="package", values="text").fillna("")
+    table = table.loc[list(dict.fromkeys(results.cell)), [p for p in PACKAGES if p in table]]
+    print(f"\n| {name} | {' | '.join(table)} |\n|{'---|' * (1 + table.shape[1])}")
+    for cell_name, row in table.iterrows():
+        print(f"| {cell_name} | {' | '.join(row)} |")
 
 
 def main():

@@ -26,7 +26,8 @@ from pymc_trees.inference.chains.until import DRAWS, MOST_DRAWS, sample_until
 from pymc_trees.posterior.draws import SAMPLE, model_of
 from pymc_trees.posterior.exporting.expressions import Response
 from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
-from pymc_trees.posterior.pool import judge_pool, scalars_of
+from pymc_trees.posterior.pool import CHAINS, judge_pool, scalars_of
+from pymc_trees.posterior.pool import DRAWS as DRAWS_OF_POOL
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save, without_rows
 from pymc_trees.predictors.columns import Schema
@@ -211,10 +212,16 @@ class BARTEstimator(BaseEstimator):
         """Whether chains are not expected to agree one by one, but all together to be right."""
         return False
 
+    @property
+    def _usual(self) -> dict[str, Any]:
+        """Values of ``m`` and ``beta`` on any number of rows, where it does not decide."""
+        return {}
+
     def _tree_settings(self, n: int) -> dict[str, Any]:
         """For `BART` on n rows."""
-        given = None if self.m is None else check_number("m", self.m, 1)
-        m, beta = default_size(given, self.beta, n, "f")
+        m = self._usual.get("m") if self.m is None else check_number("m", self.m, 1)
+        beta = self._usual.get("beta") if self.beta is None else self.beta
+        m, beta = default_size(m, beta, n, "f")
         others = {name: getattr(self, name) for name in ("alpha", "split_prior", "n_cuts")}
         return {"m": m, "beta": beta} | others
 
@@ -319,8 +326,8 @@ class BARTEstimator(BaseEstimator):
             )
             warnings.warn(
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
-                f"chains do not agree yet. Increase tune={lengths.tune} and draws={lengths.draws}. "
-                f"Predictions average over chains, and of these: {pool}."
+                "chains do not agree one by one. Predictions average over all of them, and of "
+                f"these: {pool}. {_remedy(pool.verdict, lengths)}"
                 f"{shown if self._plotted else ''}",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -457,6 +464,18 @@ class BARTEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _remedy(verdict: str, lengths: Lengths) -> str:
+    """What to do where chains do not agree one by one, by the verdict on all of them."""
+    longer = f"tune={lengths.tune} and draws={lengths.draws}"
+    if verdict in ("agree", "pool"):
+        return f"They can be used; for chains that agree one by one increase {longer}."
+    if verdict == "few":
+        return f"Take more chains: chains={2 * max(lengths.chains, CHAINS)}."
+    if verdict == "short":
+        return f"Take chains={CHAINS} and draws={DRAWS_OF_POOL} or more, to have all judged."
+    return f"Increase {longer}, or take more trees (m=)."
 
 
 def _seed(random_state):

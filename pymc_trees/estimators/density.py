@@ -17,7 +17,8 @@ import pymc as pm
 from scipy.special import ndtri
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.samplers.latent_column import cell_trees, outputs_by_cell
+from pymc_trees.core.columns.cells import MISSING
+from pymc_trees.core.samplers.latent_column import CellTrees, cell_trees, outputs_by_cell
 from pymc_trees.core.value import mixtures
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import declared
@@ -165,13 +166,20 @@ class CellLaws:
         outputs, centre = np.empty((n_cells, n, 2)), np.empty((1, n, 1))
         points, anywhere = np.append(self.cuts, np.inf), np.array([np.inf])
         used = np.zeros(n, dtype=np.int64)
+        missing = bool((X == MISSING).any())
+
+        def trees(forest: _Forest, place, *given) -> CellTrees:
+            made = cell_trees(_value(forest, place), *given)
+            # where training rows had no missing cells, nodes send them to sides of their own
+            return made._replace(mixed=True) if missing else made
+
         weight, mean, sd = (np.empty((n, n_cells * len(draws))) for _ in range(3))
         for place in draws:
             for k, forest in enumerate((self.f, self.scale)):
                 given = wide, forest.X_train, forest.sizes, X.shape[1], points
-                outputs_by_cell(cell_trees(_value(forest, place), *given), wide, rows, k, outputs)
+                outputs_by_cell(trees(forest, place, *given), wide, rows, k, outputs)
             given = X, self.index.X_train, self.index.sizes, NOWHERE, anywhere
-            outputs_by_cell(cell_trees(_value(self.index, place), *given), X, rows, 0, centre)
+            outputs_by_cell(trees(self.index, place, *given), X, rows, 0, centre)
             tolerance = ROUNDING * float(np.abs(outputs).max(initial=0.0))
             settings = self.edges, 1.0 / len(draws), self.least, tolerance
             mixtures.add_components(outputs, centre[0, :, 0], *settings, used, weight, mean, sd)

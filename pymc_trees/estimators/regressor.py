@@ -393,13 +393,9 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             return Response("y", "studentt", [model["nu"], f, sigma], 1)
         return Response("y", "normal", [f, sigma], 1)
 
-    def _tree_settings(self, n):
-        settings = super()._tree_settings(n)
-        if self._is_density:
-            chosen = {"m": (self.m, DENSITY_TREES), "beta": (self.beta, DENSITY_BETA)}
-        else:
-            chosen = {"m": (self.m, TREES)}
-        return settings | {name: usual for name, (given, usual) in chosen.items() if given is None}
+    @property
+    def _usual(self):
+        return {"m": DENSITY_TREES, "beta": DENSITY_BETA} if self._is_density else {"m": TREES}
 
     def _declare(self, table, rows):
         check_choice("noise", self.noise, NOISES)

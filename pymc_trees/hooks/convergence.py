@@ -249,8 +249,8 @@ SHARP_LIKELIHOOD = (
 MANY_ROWS = (
     "On a table of this size that is usual: a split is held by all the rows that it separates. "
     "Sample four chains or more and use them together; pymc_trees.diagnose says whether that is "
-    "enough. More trees, and deeper ones (m=200, beta=1), move more. A fixed sigma that is too "
-    "small holds trees as well: make it a variable."
+    "enough. Fewer or shallower trees than the default for so many rows (m=200, beta=1) move less. "
+    "A fixed sigma that is too small holds trees as well: make it a variable."
 )
 JOINT_PROPOSALS = (
     "Leaf values cannot be integrated out of this likelihood, so all values of a leaf are proposed "

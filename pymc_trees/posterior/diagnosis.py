@@ -12,9 +12,9 @@ import xarray as xr
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import evenly_spaced
-from pymc_trees.posterior.draws import SAMPLE, draws_of, model_of, thinned
+from pymc_trees.posterior.draws import SAMPLE, STATES, draws_of, model_of, thinned
 from pymc_trees.posterior.goals import ENTRIES, worst
-from pymc_trees.posterior.pool import APART, PoolCheck, judge_pool, scalars_of
+from pymc_trees.posterior.pool import ANEW, APART, PoolCheck, judge_pool, scalars_of
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.progress import track
@@ -147,6 +147,8 @@ class Diagnosis:
         the draws later.
     run : xarray.Dataset
         The pooled sd of the function, and scalars, by tenths of the draws, relative to all draws.
+    goes_on : bool
+        Whether the draws hold the states from which `resume` goes on.
     """
 
     name: str
@@ -159,6 +161,7 @@ class Diagnosis:
     splits: float
     loose: float
     run: xr.Dataset
+    goes_on: bool = True
 
     @property
     def lines(self) -> list[str]:
@@ -178,8 +181,9 @@ class Diagnosis:
 
     @property
     def has_mixed(self) -> bool:
-        """Whether R-hat and ESS are as PyMC asks."""
-        return self.r_hat <= R_HAT and self.ess >= ESS_PER_CHAIN * self.pool.chains
+        """Whether R-hat and ESS of f are as PyMC asks, and no scalar moves or differs."""
+        as_asked = self.r_hat <= R_HAT and self.ess >= ESS_PER_CHAIN * self.pool.chains
+        return as_asked and self.pool.verdict not in ("warm-up", "apart")
 
     @property
     def _verdict(self) -> str:
@@ -189,10 +193,14 @@ class Diagnosis:
 
     @property
     def _numbers(self) -> str:
+        text = f"R-hat is up to {self.r_hat:.2f} and ESS from {self.ess:.0f}."
+        if self.pool.chains < 2:
+            text = f"R-hat takes two chains; ESS is from {self.ess:.0f}."
+        if np.isnan(self.pool.spread.size):
+            return text
         changes = {f"the pooled sd of {self.name}": f"{self.pool.spread.size:+.0%}"}
         changes |= {n: f"{one.size:+.2f} sd" for n, one in self.pool.trends.items()}
         told = ", ".join(f"{name} {size}" for name, size in changes.items())
-        text = f"R-hat is up to {self.r_hat:.2f} and ESS from {self.ess:.0f}."
         return f"{text} From the first half of the draws to the second: {told}."
 
     @property
@@ -262,9 +270,10 @@ class Diagnosis:
     def _advice(self) -> str:
         if self.has_mixed:
             return "What to do: nothing."
-        advice = [self.pool.advice]
+        verdict = self.pool.verdict
+        advice = [self.pool.advice if self.goes_on else ANEW.get(verdict, self.pool.advice)]
         bound = self.splits > 0 and self.loose < LOOSE * self.splits
-        if bound and self.pool.verdict in ("few", "pool", "apart"):
+        if bound and verdict in ("few", "pool", "apart"):
             advice.append("More trees (m=) have more loosely bound splits, and mix better.")
         return f"What to do: {' '.join(advice)}"
 
@@ -368,6 +377,7 @@ def diagnose(
         splits=splits,
         loose=loose,
         run=_by_parts(few, scalars),
+        goes_on=STATES in idata.children,
     )
 
 

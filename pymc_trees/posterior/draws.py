@@ -43,6 +43,8 @@ def model_of(model) -> pm.Model:
 
 
 SAMPLE = ("chain", "draw")
+STATES = "sampling_state"
+"""Group of the states from which chains go on, with a group for each chain."""
 HELD = 2**30
 """Bytes of a variable that are read as a whole; more are read, and held, by blocks of draws."""
 

@@ -110,7 +110,7 @@ class PoolCheck:
 
     def __str__(self) -> str:
         return WORDS[self.verdict].format(
-            chains=self.chains,
+            chains="one chain" if self.chains == 1 else f"{self.chains} chains",
             draws=self.draws,
             least=CHAINS,
             few=DRAWS,
@@ -144,10 +144,9 @@ WORDS = {
     "warm-up": "the chains have not reached the posterior: from the first half of the draws to the "
     "second there are changes, {what}",
     "apart": "chains do not agree on {what}: they are too short, or fit the data differently well",
-    "few": "{chains} chains are too few for how far they are apart (a chain's own interval is "
+    "few": "{chains} are too few for how far they are apart (a chain's own interval is "
     "{width} as wide; of 95% intervals of the pool expect {all} to cover)",
-    "short": "{chains} chains of {draws} draws cannot be judged as a pool, which takes {least} of "
-    "{few}",
+    "short": "{chains} of {draws} draws cannot be judged as a pool, which takes {least} of {few}",
 }
 """Verdicts, in words."""
 ADVICE = {
@@ -157,9 +156,16 @@ ADVICE = {
     "apart": "Go on with pymc_trees.resume. If they still differ then, take more trees, or check "
     "whether the likelihood is too sharp.",
     "few": "Sample more chains, eight or sixteen.",
-    "short": "Sample four chains or more.",
+    "short": "Sample four chains or more, of 40 draws or more each (chains=4, draws=200).",
 }
 """What to do, by verdict."""
+ANEW = {
+    "warm-up": "Sample again with more tune=: these draws hold no states for pymc_trees.resume.",
+    "apart": "Sample again with more tune= and draws=: these draws hold no states for "
+    "pymc_trees.resume. If chains still differ then, take more trees, or check whether the "
+    "likelihood is too sharp.",
+}
+"""The same where the draws hold no states."""
 
 
 def judge_pool(f: np.ndarray, scalars: Mapping[str, np.ndarray] | None = None) -> PoolCheck:

@@ -114,9 +114,9 @@ class Evaluator:
         progressbar: bool,
     ) -> Iterator[Part]:
         """The same at rows that are read."""
-        n, lacking = len(tables[0]), self.unknown.lacking(tables)
+        n, lacking = len(tables[0]), self.unknown.lacking(tables, results)
         jobs = (cpu_count() or 1) if n_jobs == -1 else check_number("n_jobs", n_jobs, 1)
-        each = self._outputs(results) * self.unknown.cells(tables)
+        each = self._outputs(results) * self.unknown.cells(lacking)
         width = max(1, BLOCK // (self.n_draws * each * jobs))
         width = min(width, max(1, -(-n // jobs)))
         starts = range(0, n, width)

@@ -71,30 +71,68 @@ class Unknown:
     def __init__(self, about: Mapping[str, Any], forests: Sequence[Any]):
         self.columns = [RandomColumn(**one) for one in about.get("random", [])]
         self._program = about["program"]
-        self._cuts = {one.name: self._cuts_of(one, about, forests) for one in self.columns}
+        self._widths = [len(table["rules"]) for table in about["tables"]]
+        self._cuts = {one.name: self._cuts_of(one, forests) for one in self.columns}
 
     def in_table(self, table: int) -> int:
         """How many columns of a table are random, the last ones."""
         return sum(one.table == table for one in self.columns)
 
-    def _cuts_of(self, one: RandomColumn, about, forests) -> np.ndarray | None:
+    def _are_rows(self, k: int, table: int) -> bool:
+        """Whether an instruction is the rows of a table."""
+        while self._program[k]["op"] == "cast":
+            [k] = self._program[k]["of"]
+        return self._program[k] == {"op": "rows", "of": [], "table": table}
+
+    def _cuts_of(self, one: RandomColumn, forests) -> np.ndarray | None:
         """Where trees cut a column; None where they split it by sets."""
-        p, found = len(about["tables"][one.table]["rules"]), [np.empty(0)]
-        for forest in forests:
-            if forest.kind == CONSTANT and forest.p == p:
+        found = [np.empty(0)]
+        at_table = {
+            step["forest"]
+            for step in self._program
+            if step["op"] == "forest" and self._are_rows(step["of"][0], one.table)
+        }
+        for forest in (forests[k] for k in sorted(at_table)):
+            if forest.kind == CONSTANT:
                 own = forest.links.column == one.column
                 if (forest.links.rule_kind[own] >= SET).any():
                     return None
                 found.append(forest.links.cut[own])
         return np.unique(np.concatenate(found))
 
-    def lacking(self, tables: Sequence[np.ndarray]) -> list[RandomColumn]:
-        """Columns with an unknown cell."""
-        return [c for c in self.columns if (tables[c.table][:, c.column] == MISSING).any()]
+    def lacking(self, tables: Sequence[np.ndarray], results: Sequence[int]) -> list[RandomColumn]:
+        """Columns with an unknown cell that instructions take, or that laws of such columns do."""
+        unknown = [c for c in self.columns if (tables[c.table][:, c.column] == MISSING).any()]
+        taken: list[RandomColumn] = []
+        steps = set(needed(self._program, results))
+        while new := [c for c in unknown if c not in taken and self._is_taken(c, steps, taken)]:
+            taken += new
+            steps |= set(needed(self._program, [k for one in new for k in one.of]))
+        return [one for one in unknown if one in taken]
 
-    def cells(self, tables: Sequence[np.ndarray]) -> int:
+    def _is_taken(self, one: RandomColumn, steps: set[int], by: Sequence[RandomColumn]) -> bool:
+        if any(one.name in other.after for other in by):
+            return True
+        return any(
+            self._are_rows(of, one.table) and self._takes(self._program[k], one)
+            for k in steps
+            for of in self._program[k].get("of", ())
+        )
+
+    def _takes(self, step: Mapping[str, Any], one: RandomColumn) -> bool:
+        """Whether an instruction on the rows of a table takes a column of it."""
+        if step["op"] == "cast":  # what follows does, or not
+            return False
+        if step["op"] != "pick" or len(step["index"]) < 2:
+            return True
+        last = step["index"][-1]
+        if isinstance(last, int):
+            return last == one.column
+        return one.column in range(*slice(*last).indices(self._widths[one.table]))
+
+    def cells(self, lacking: Sequence[RandomColumn]) -> int:
         """Into how many a row becomes, at the most."""
-        return int(np.prod([self._cells_of(c) for c in self.lacking(tables)]))
+        return int(np.prod([self._cells_of(c) for c in lacking]))
 
     def _cells_of(self, one: RandomColumn) -> int:
         cuts = self._cuts[one.name]

@@ -258,7 +258,7 @@ class _Draw:
             log_masses = self.data.parameters[0][:, which]
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_masses = np.log(np.diff(self._cdf(which), axis=0))
+                log_masses = np.log(np.maximum(np.diff(self._cdf(which), axis=0), 0.0))
         weights = np.ascontiguousarray(logs + log_masses)
         self.call(choose_cells, weights, of, uniforms, chosen)
         return chosen
@@ -285,7 +285,7 @@ class _Draw:
         def attempt(part, logs):
             largest = self._largest(logs)
             missed = np.empty(logs.shape[1], dtype=np.int64)
-            given = proposals[:, part], waits[part], self.cuts, logs, largest
+            given = proposals[part], waits[part], self.cuts, logs, largest
             k = self.call(try_proposals, *given, drawn[part], missed)  # rows of this thread alone
             missed, chosen = missed[:k], np.full(k, -1)
             if self.column.is_normal:
@@ -385,13 +385,13 @@ class _Draw:
         return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
 
     def _from_prior(self) -> np.ndarray:
-        """(TRIES, n) draws from the prior."""
+        """(n, TRIES) draws from the prior; parts of the rows are in one piece, as kernels ask."""
         n = len(self.now)
         if self.column.is_normal:
-            mean, sd = self.data.parameters
-            return mean + sd * np.ascontiguousarray(self.rng.standard_normal((n, TRIES)).T)
+            mean, sd = (np.asarray(one)[:, None] for one in self.data.parameters)
+            return mean + sd * self.rng.standard_normal((n, TRIES))
         shares = self.rng.random((TRIES, n))
-        return np.stack([self.column.icdf(self.data, one) for one in shares])
+        return np.stack([self.column.icdf(self.data, one) for one in shares], axis=1)
 
     def _points(self, which) -> np.ndarray:
         """(C, b) a point of each cell."""
@@ -428,4 +428,5 @@ class _Draw:
         below, above = (self.column.cdf(data, bound) for bound in (low, high))
         below, above = np.where(cells == 0, 0.0, below), np.where(np.isinf(high), 1.0, above)
         shares = below + self.rng.random(len(which)) * (above - below)
+        shares = np.minimum(shares, np.nextafter(1.0, 0.0))  # the quantile of 1 may be infinite
         return self._quantiles(which, shares, cells)

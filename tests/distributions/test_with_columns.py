@@ -69,6 +69,16 @@ def test_cuts_that_are_given():
     assert set(np.bincount(codes, minlength=4)) <= {7, 8}  # every interval as often
 
 
+def test_more_cuts_than_rows():
+    """Rows of the declaration reach beyond the outer cuts, so that trees can use every one."""
+    cuts = np.linspace(-3, 3, 99)
+    with pm.Model() as model:
+        z = pm.Normal("z", 0, 1, shape=N)
+        pmt.BART("f", pmt.with_columns(X, z=z, cuts={"z": cuts}), leaf=LEAF, m=50, beta=0.5)
+    codes = np.sort(np.searchsorted(cuts, declared(model["f_forest"]).X[:, 2]))
+    assert codes[0] == 0 and codes[-1] == 99 and np.diff(codes).max() <= 4
+
+
 def test_the_step_sees_the_cells_of_the_point(rng):
     """Rows of leaves, sums and log-likelihoods follow the column, when it alone changes too."""
     model = model_of(monotone={"z": 1})

@@ -21,6 +21,7 @@ from sklearn.linear_model import LinearRegression
 import pymc_trees as pmt
 from pymc_trees.core.value import mixtures
 from pymc_trees.core.value.mixtures import below_and_density, mass_between
+from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.estimators.density import CellMixture
 from pymc_trees.inference.chains.lengths import Lengths
 from pymc_trees.mondrian.kernels import predict
@@ -321,10 +322,25 @@ def test_what_makes_no_sense_is_named(given, weights, words):
         assert pmt.BARTRegressor(noise="density", **SMALL).fit(*twice).predict(X).shape == (N,)
 
 
+def test_missing_cells_of_new_rows_go_to_the_sides_of_their_nodes():
+    """Where training rows had none; as the forests themselves send them."""
+    found = fitted()
+    new = X[:9].copy()
+    new[::2, 0] = np.nan
+    made = found.predictor()
+    np.testing.assert_allclose(found.predict(new), made.predict(new), rtol=1e-9)
+
+
+def test_few_rows_know_all_cuts_of_the_latent_column():
+    rows = declared(fitted().model_["f_forest"]).X[:, -1]
+    assert rows.min() < CUTS[0] and rows.max() > CUTS[-1] and len(np.unique(rows)) == N
+
+
 def test_densities_are_asked_at_numbers_of_each_row():
     for y in (Y[:3], Y[:, None, None], 1.0):
         with pytest.raises(ValueError, match="y has shape"):
             fitted().log_density(X, y)
+    assert (fitted().log_density(X[:2], [[np.inf, -np.inf]] * 2) == -np.inf).all()
     even = pmt.BARTRegressor(noise="constant", **SMALL).fit(X, Y)
     grid = np.linspace(-100, 120, 20_001)
     density = np.exp(even.log_density(X[:2], np.tile(grid, (2, 1))))
@@ -351,6 +367,8 @@ def test_warnings_come_where_the_pool_does_not_do(shift, chains, words):
     for message in said:
         assert "R-hat of f_quantiles" in message and words in message
         assert "plot_convergence" not in message
+        assert ("chains=8" in message) is (words == "too few")
+        assert ("chains=4 and draws=40" in message) is (chains == 2)
 
 
 def test_until_looks_at_quantiles():

@@ -12,6 +12,7 @@ from support.small_models import FAST, assert_same_draws, bart_model
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import until
+from pymc_trees.inference.chains.sample import resume
 from pymc_trees.posterior.goals import Goal, Reached, reached, values_at, variables_of, worst
 from pymc_trees.posterior.pool import judge_pool
 
@@ -74,6 +75,67 @@ def test_an_interrupt_keeps_the_draws(at, monkeypatch):
         expected = pm.sample(found.posterior.sizes["draw"], **options, **FAST)
     assert_same_draws(found, expected)
     assert found.posterior.sizes["chain"] == 2
+
+
+def test_an_interrupt_while_chains_are_judged_keeps_the_draws(monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(until, "reached", interrupted)
+    with bart_model(sigma=None):
+        with pytest.warns(UserWarning, match=r"\(interrupted\): draws were not judged"):
+            found = pmt.sample_until(ess=1e5, draws=6, progressbar=False, **RUN)
+        expected = pm.sample(6, **RUN, **FAST)
+    assert_same_draws(found, expected)
+
+
+def _fails(idata, *args, **options):
+    raise RuntimeError("mu outgrew max_nodes=9")
+
+
+def _loses_a_chain(idata, model, n, checkpoint, **options):
+    new = resume(idata, model, n, checkpoint=checkpoint, **options).isel(chain=[0])
+    checkpoint.write(new)
+    return new
+
+
+@pytest.mark.parametrize("resumed", [_fails, _loses_a_chain])
+def test_a_chain_that_fails_keeps_the_draws_of_all(resumed, monkeypatch, tmp_path, caplog):
+    """In the second piece; the file holds all chains, and another call goes on from it."""
+    path = tmp_path / "run.nc"
+    goal = {"ess": 40, "r_hat": 2.0, "draws": 6, "progressbar": False, "checkpoint": path}
+    monkeypatch.setattr(until._Run, "_is_hopeless", lambda *args: False)
+    with bart_model(sigma=None) as model:
+        with monkeypatch.context() as patched, pytest.warns(UserWarning, match=r"goal \(failed\)"):
+            patched.setattr(until, "resume", resumed)
+            found = pmt.sample_until(**goal, **RUN)
+        assert about(found)["ended"] == "failed" and ("outgrew" in caplog.text) is (
+            resumed is _fails
+        )
+        assert dict(found.posterior.sizes) | {"chain": 2, "draw": 6} == dict(found.posterior.sizes)
+        assert_same_draws(found, as_one_run(found, model))
+        more = pmt.sample_until(**goal, **RUN)
+        assert about(more)["ended"] == "reached"
+        assert_same_draws(more, as_one_run(more, model))
+
+
+@pytest.mark.parametrize("other", ["y", "m"])
+@pytest.mark.parametrize("draws", [6, 0])
+def test_a_file_of_another_model_or_of_other_data_is_refused(other, draws, tmp_path):
+    """Where a goal was reached, and where the run ended in tuning."""
+    path = tmp_path / "run.nc"
+    goal = {"r_hat": 9.0, "ess": 1, "draws": 6, "progressbar": False, "checkpoint": path}
+    with bart_model(sigma=None):
+        if draws:
+            pmt.sample_until(**goal, **RUN)
+        else:
+            with pytest.warns(UserWarning, match="still tuning"):
+                pmt.sample_until(max_time=1e-6, **goal, **RUN)
+    with bart_model(sigma=None, m=5 if other == "y" else 6, max_nodes=5 * 59) as model:
+        if other == "y":
+            model.rvs_to_values[model["y"]].data[0] += 1.0
+        with pytest.raises(ValueError, match=r"of another model, or of other data|other declarat"):
+            pmt.sample_until(**goal, **RUN)
 
 
 def test_a_goal_out_of_reach_ends_the_run(caplog):

@@ -1,5 +1,6 @@
 """What `diagnose` says, on chains that were made to differ in known ways."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -138,13 +139,30 @@ def test_chains_in_different_trees_of_one_fit(independent):
     assert apart.pool.verdict == "apart" and "different fits" in str(apart)
 
 
+def test_scalars_that_differ_are_said_where_f_has_mixed(independent):
+    """And the remedy is one that these draws allow."""
+    model, idata = independent
+    sigma = idata.posterior["sigma"].to_numpy() + 9.0 * np.arange(4)[:, None]
+    order = np.arange(1600).reshape(4, 400)
+    found = pmt.diagnose(with_forests(idata, order, sigma), model, progressbar=False)
+    assert found.r_hat < 1.01 and not found.has_mixed and found.pool.verdict == "apart"
+    assert found.lines[0].startswith("mu: chains do not agree on sigma")
+    assert not found.goes_on and "Sample again with more tune= and draws=" in found.lines[-1]
+    held = replace(found, goes_on=True)
+    assert "Go on with pymc_trees.resume" in held.lines[-1]
+
+
 def test_held_out_rows_and_few_draws():
     model, idata = _frame()
     X = model["X"].get_value()[:5] if "X" in model.named_vars else None
     found = pmt.diagnose(idata, model, X, progressbar=False)
     assert found.rows.sizes["row"] == (5 if X is not None else found.rows.sizes["row"])
     one = pmt.diagnose(idata.isel(chain=[0]), model, progressbar=False)
-    assert one.pool.verdict == "short" and one.shares == {} and "1 chains of" in str(one)
+    assert one.pool.verdict == "short" and one.shares == {} and "one chain of" in str(one)
+    assert "R-hat takes two chains" in str(one) and "nan" not in str(one)
+    few = pmt.diagnose(idata.isel(draw=slice(3)), model, progressbar=False)
+    assert few.pool.verdict == "short" and "nan" not in str(few)
+    assert "of 40 draws or more each" in str(few)
     with pytest.raises(ValueError, match="two chains or more"):
         pmt.plot_diagnosis(one, backend="none")
 

@@ -186,6 +186,39 @@ def test_a_new_observation():
     assert abs(found - truth).max() < 5 * 0.008
 
 
+def test_another_table_has_as_many_columns():
+    """The cuts of a random column are those of forests of its own table."""
+    other = pd.DataFrame(
+        {"a": X[:, 0], "town": np.array(["Bonn", "Genf", "Ulm"])[np.arange(N) % 3]}
+    )
+    with pm.Model() as model:
+        z = pm.Normal("z", 0.0, 1.0, shape=N)
+        f = pmt.BART("f", pmt.with_columns(pm.Data("X", X), z=z, cuts={"z": CUTS}), **FOREST)
+        h = pmt.BART("h", pmt.Data("other", other), **FOREST)
+        pm.Deterministic("total", f + h)
+        pm.Normal("y", f + h, 0.7, observed=W)
+    case = drawn(model, {"X": X[:3] + 0.01, "other": other.iloc[[1, 2, 6]]})
+    predictor = pmt.predictor(case.idata, case.model)
+    at = predictor.draws(case.new, var_names="total")["total"].to_numpy()
+    np.testing.assert_allclose(at, of_model(case, case.new, "total"), rtol=0, atol=1e-10)
+
+
+def test_functions_that_do_not_take_the_column():
+    """Its law need not be held for them, though the rows are of one table."""
+    with pm.Model() as model:
+        data = pm.Data("X", X)
+        z = pm.Gamma("z", 2.0, 1.0, shape=N)
+        g = pmt.BART("g", data, **FOREST)
+        f = pmt.BART("f", pmt.with_columns(data, z=z), **FOREST)
+        pm.Normal("y", f, pm.math.exp(g - 1), observed=W)
+    case = drawn(model, {"X": X[:3] + 0.01})
+    predictor = pmt.predictor(case.idata, case.model)
+    at = predictor.draws(case.new, var_names="g")["g"].to_numpy()
+    np.testing.assert_allclose(at, of_model(case, case.new, "g"), rtol=0, atol=1e-10)
+    with pytest.raises(ValueError, match="X lacks cells of the random column 'z'"):
+        predictor.draws(case.new, var_names="f")
+
+
 def test_many_values_are_refused():
     with pm.Model() as model:
         many = pm.Binomial("many", pm.Data("size", np.full(N, 12)), 0.5, shape=N)

@@ -136,7 +136,7 @@ def test_a_proposal_passes_as_often_as_its_likelihood(rng):
     logs = np.repeat(np.log([[0.2], [1.0], [0.5]]), n, axis=1)
     largest, out, missed = np.empty(n), np.full(n, 9.0), np.empty(n, dtype=np.int64)
     largest_of_rows(logs, largest)
-    cells, waits = rng.choice([-1.0, 0.5, 2.0], size=(1, n)), rng.standard_exponential((n, 1))
+    cells, waits = rng.choice([-1.0, 0.5, 2.0], size=(n, 1)), rng.standard_exponential((n, 1))
     k = try_proposals(cells, waits, np.array([0.0, 1.0]), logs, largest, out, missed)
     passed = np.setdiff1d(np.arange(n), missed[:k])
     assert abs(k / n - (1 - 1.7 / 3)) < 0.0125 and (out[missed[:k]] == 9.0).all()
@@ -199,6 +199,37 @@ def test_draws_do_not_depend_on_threads(monkeypatch):
     for other in found[1:]:
         for name in ("z", "u_interval__", "k"):
             np.testing.assert_array_equal(other[name], found[0][name])
+
+
+@pytest.mark.parametrize("prior", ["normal", "other"])
+def test_a_step_that_began_with_all_rows_in_one_part(prior, monkeypatch):
+    """At stumps a column has one cell. Later draws are those of a step that begins with parts.
+
+    And each cell is near its own measurement, as the second and third proposals of a row are too:
+    within 7 standard deviations, in 3 x 333 draws under a likelihood that hardly tells cells apart.
+    """
+    monkeypatch.setattr("pymc_trees.step_methods.latent_column.CELLS", 400)
+    n = 333
+    w = np.linspace(-3, 3, n)
+    with pm.Model() as model:
+        if prior == "normal":
+            z = pm.Normal("z", 0, 10, shape=n)
+            pm.Normal("w", z, 0.01, observed=w)
+        else:
+            z = pm.Gamma("z", mu=w + 4, sigma=0.01, shape=n)
+        f = pmt.BART("f", pmt.with_columns(RNG.random((n, 1)), z=z), leaf=LEAF, m=20, beta=0.5)
+        pm.Normal("y", f, 2.0, observed=RNG.normal(size=n))
+        start = model.initial_point(random_seed=1)
+        grown = start | {"f_forest": pm.draw(model["f_forest"], random_seed=3)}
+        begun, fresh = pmt.LatentColumn(rng=1), pmt.LatentColumn(rng=1)
+        begun.step(start)
+        for _ in range(3):
+            fresh.sampling_state = begun.sampling_state
+            (here, _), (there, _) = begun.step(grown), fresh.step(grown)
+            name = "z" if prior == "normal" else "z_log__"
+            np.testing.assert_array_equal(here[name], there[name])
+            cells = here[name] if prior == "normal" else np.exp(here[name]) - 4
+            assert np.abs(cells - w).max() < 7 * 0.01
 
 
 def test_a_column_of_a_forest_that_nothing_sees_has_its_prior():

@@ -315,7 +315,7 @@ def try_proposals(proposals, waits, cuts, logs, largest, out, missed):
 
     Parameters
     ----------
-    proposals : (T, b) float64
+    proposals : (b, T) float64
         Draws from the prior.
     waits : (b, T) float64
         Standard exponential.
@@ -340,8 +340,8 @@ def try_proposals(proposals, waits, cuts, logs, largest, out, missed):
         if largest[i] == -np.inf:
             continue
         found = False
-        for t in range(proposals.shape[0]):
-            z = proposals[t, i]
+        for t in range(proposals.shape[1]):
+            z = proposals[i, t]
             if not abs(z) < np.inf:
                 continue
             if logs[n_below(cuts, scale, offset, first, z), i] - largest[i] >= -waits[i, t]:

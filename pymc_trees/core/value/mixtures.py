@@ -109,9 +109,9 @@ def log_densities(start, weight, mean, sd, y, out):
                 if at > most:
                     total = total * math.exp(most - at) + 1.0
                     most = at
-                else:
+                elif at > -np.inf:
                     total += math.exp(at - most)
-            out[i, q] = most + math.log(total)
+            out[i, q] = most + math.log(total) if total > 0.0 else -np.inf
 
 
 @njit(cache=True, nogil=True)

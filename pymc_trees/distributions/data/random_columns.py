@@ -303,7 +303,10 @@ def _reference(model, name, variable, n, cuts, levels=None) -> np.ndarray:
         middle = (cuts[1:] + cuts[:-1]) / 2
         edge = np.ptp(cuts) / cuts.size if cuts.size > 1 else 1.0
         sorted_cells = np.concatenate([[cuts[0] - edge], middle, [cuts[-1] + edge]])
-        cells[moving] = rng.permutation(np.resize(sorted_cells, int(moving.sum())))
+        k, n_cells = int(moving.sum()), sorted_cells.size
+        # the first and the last of few rows in the outer intervals, so that every cut is between
+        spread = np.linspace(0, n_cells - 1, k).round() if k < n_cells else np.arange(k) % n_cells
+        cells[moving] = rng.permutation(sorted_cells[spread.astype(np.int64)])
         return cells
     if known.size < 2:
         draws = max(1, -(-DRAWS // n))

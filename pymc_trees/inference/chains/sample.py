@@ -164,15 +164,19 @@ def sample_chains(
 # ------------------------------------ Whether chains were drawn from a model, by its data and trees
 
 
-def check_data(idata: xr.DataTree, model: pm.Model) -> None:
-    """Refuse a model whose data differ from those stored with the draws."""
-    groups = {
+def data_of(model: pm.Model) -> dict[str, dict]:
+    """Observed values and data of a model, by the groups in which they are stored."""
+    return {
         "observed_data": backend.find_observations(model),
         "constant_data": backend.find_constants(model),
     }
+
+
+def check_data(idata: xr.DataTree, model: pm.Model) -> None:
+    """Refuse a model whose data differ from those stored with the draws."""
     changed = [
         name
-        for group, variables in groups.items()
+        for group, variables in data_of(model).items()
         for name, value in variables.items()
         if group in idata.children
         and name in idata[group].data_vars

@@ -17,6 +17,7 @@ from pymc.step_methods.state import DataClassState
 from pymc.util import RandomGeneratorState
 
 from pymc_trees.arguments import check_number
+from pymc_trees.posterior.draws import STATES
 from pymc_trees.posterior.saving import save
 from pymc_trees.predictors.file import check_path
 
@@ -27,8 +28,7 @@ from pymc_trees.predictors.file import check_path
 # objects of state classes and named tuples, and imports nothing.
 
 
-GROUP = "sampling_state"
-"""Group of the draws, with a group for each chain."""
+GROUP = STATES
 WORDS, NUMBERS = "state", "numbers"
 """Variables of a chain's group, of bytes: the JSON, and all arrays one after another."""
 

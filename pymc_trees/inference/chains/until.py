@@ -1,5 +1,6 @@
 """`sample_until`: chains that go on until they have reached what is asked of them."""
 
+import hashlib
 import json
 import logging
 import math
@@ -17,8 +18,16 @@ import xarray as xr
 from pymc_trees.arguments import check_number, check_positive, check_seed
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.inference.chains.sample import check_cores, check_options, resume, sample_chains
+from pymc_trees.inference.chains.sample import (
+    check_cores,
+    check_data,
+    check_options,
+    data_of,
+    resume,
+    sample_chains,
+)
 from pymc_trees.inference.chains.states import GROUP, Checkpoint
+from pymc_trees.posterior.draws import check_draws
 from pymc_trees.posterior.goals import Goal, Reached, reached, variables_of
 from pymc_trees.posterior.pool import CHAINS
 from pymc_trees.predictors.file import check_path
@@ -37,6 +46,8 @@ SAVED = 0.25
 """Share of the time that has to be left for that: a run uses up what little is left."""
 LARGE = 20_000
 """Rows from which on a grid of cuts is proposed."""
+FAILED = "failed"
+"""Why a run ended in which a chain did."""
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -83,7 +94,8 @@ def sample_until(
         Time for this call, such as "90s", "20min" or "2h", or seconds. It is looked at ten times
         in a piece, so that the run may take somewhat longer.
     checkpoint : str or path, optional
-        File of all draws so far. If it exists, the run goes on from it. Default: none.
+        File of all draws so far, one for each model with its data. If it exists, the run goes on
+        from it, with the chains, tuning and seed of the file. Default: none.
     chains : int, default 4
         Number of chains; the pool takes four or more.
     draws : int, default 250
@@ -102,13 +114,13 @@ def sample_until(
     xarray.DataTree
         As `pymc.sample` returns it; `resume` can go on. The attribute "sample_until" says as JSON
         what was asked, what was reached by each variable, and why the run ended: "reached",
-        "time", "draws", "cannot" or "interrupted".
+        "time", "draws", "cannot", "interrupted" or "failed".
 
     Raises
     ------
     ValueError
         For arguments out of range, a variable that does not exist, and a checkpoint of another
-        model.
+        model or of other data.
     TypeError
         For an argument that `pymc.sample` does not have.
 
@@ -121,7 +133,8 @@ def sample_until(
     -----
     The draws are bit for bit those of one `pymc.sample` of the same length: when to stop is
     decided, nothing is selected. After an interrupt the result holds the chains up to where all of
-    them were last looked at.
+    them were last looked at, and after the failure of a chain those before the piece in which it
+    failed.
 
     How long it will take is estimated from ESS in proportion to the draws, and R-hat**2 - 1 in
     inverse proportion. A run whose estimate is more than three times what is left ends early, if
@@ -263,7 +276,11 @@ class _Run:
         while True:
             n_drawn = draws_in(idata)
             if idata is not None and n_drawn:
-                found, looks = reached(idata, self.model, self.names), looks + 1
+                judged = self._judged(idata)
+                if judged is None:
+                    ended = "interrupted"
+                    break
+                found, looks = judged, looks + 1
                 ended = self._ended(found, looks, n_drawn, most)
                 self._report(found, n_drawn, ended)
                 if ended:
@@ -272,19 +289,26 @@ class _Run:
             else:
                 n = first["draws"]
             piece = self._draw(idata, n, first)
-            if piece is None:
-                ended = "interrupted"
+            if isinstance(piece, str):
+                ended = "reached" if self._are_enough(found) and piece != FAILED else piece
                 break
             idata = piece.idata
             if not piece.is_whole:
                 if draws_in(idata) > n_drawn:
-                    found = reached(idata, self.model, self.names)
+                    found = self._judged(idata) or []
                 ended = "time" if piece.is_over else "interrupted"
-                if found and all(self._is_enough(one) for one in found):
+                if self._are_enough(found):
                     ended = "reached"
                 break
         assert idata is not None
         return self._result(idata, found, ended)
+
+    def _judged(self, idata: xr.DataTree) -> list[Reached] | None:
+        """What was reached; None after an interrupt, which leaves the draws as they are."""
+        try:
+            return reached(idata, self.model, self.names)
+        except KeyboardInterrupt:
+            return None
 
     def _check_file(self, idata: xr.DataTree) -> None:
         if GROUP not in idata.children:
@@ -292,6 +316,18 @@ class _Run:
                 f"checkpoint={str(self.path)!r} holds no states from which chains go on: give "
                 "another name, or remove the file."
             )
+        known = json.loads(idata.attrs.get(ABOUT, "{}")).get("data", digest_of_data(self.model))
+        try:
+            check_data(idata, self.model)
+            if known != digest_of_data(self.model):  # of a run that ended in tuning
+                raise ValueError("other data")
+            if "posterior" in idata.children:
+                check_draws(idata, self.model)
+        except ValueError as error:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} holds chains of another model, or of other data: "
+                "give another name, or remove the file."
+            ) from error
 
     @property
     def _asked(self) -> dict[str, Any]:
@@ -306,6 +342,9 @@ class _Run:
 
     def _is_enough(self, one: Reached) -> bool:
         return one.has_mixed(self.goal) or one.is_pooled(self.goal)
+
+    def _are_enough(self, found: list[Reached]) -> bool:
+        return bool(found) and all(self._is_enough(one) for one in found)
 
     def _seconds_left(self, found: list[Reached], n_drawn: int) -> float:
         """Estimate of what is left until all variables mix."""
@@ -355,8 +394,8 @@ class _Run:
 
     # --------------------------------------------------------------------------------------- Pieces
 
-    def _draw(self, idata: xr.DataTree | None, n: int, first: dict) -> _Piece | None:
-        """Further draws; None if the run was interrupted and these draws are lost."""
+    def _draw(self, idata: xr.DataTree | None, n: int, first: dict) -> _Piece | str:
+        """Further draws; where they are lost, why: an interrupt, or a chain that failed."""
         watch, begun = _Watch(self.path, self.until), monotonic()
         options = self.options | {"checkpoint": watch, "compute_convergence_checks": False}
         before = draws_in(idata)
@@ -371,11 +410,16 @@ class _Run:
         except KeyboardInterrupt:
             if idata is None:
                 raise
-            return None
+            return "interrupted"
+        except Exception as error:
+            if not before:
+                raise
+            _log.error(f"{type(error).__name__}: {error}")
+            return FAILED
         chains = first["chains"] if idata is None else len(idata[GROUP].children)
         gained = draws_in(new) - before
         if idata is not None and before and new["posterior"].sizes["chain"] < chains:
-            return None  # a chain failed, which was reported
+            return FAILED  # one of the chains, which was reported
         if gained:
             iterations = gained if before else gained + first["tune"]
             rough = (monotonic() - begun) / iterations
@@ -398,9 +442,10 @@ class _Run:
         _log.info(text)
 
     def _result(self, idata: xr.DataTree, found: list[Reached], ended: str) -> xr.DataTree:
-        helps = [] if ended == "reached" else self._what_helps(found, idata)
+        helps = [] if ended == "reached" else self._what_helps(found, idata, ended)
         about = {
             "asked": self._asked,
+            "data": digest_of_data(self.model),
             "reached": {
                 one.name: {
                     "r_hat": _number(one.r_hat),
@@ -424,7 +469,9 @@ class _Run:
             _Watch(self.path, self.until).write(result)
         if ended != "reached":
             missing = [one for one in found if not self._is_enough(one)]
-            what = "; ".join(one.words(self.goal) for one in missing) or "it was still tuning"
+            what = "; ".join(one.words(self.goal) for one in missing)
+            if not what:
+                what = "it was still tuning" if not draws_in(idata) else "draws were not judged"
             warnings.warn(
                 f"sample_until ended before its goal ({ended}): {what}. What would help: "
                 f"{'; '.join(helps)}.",
@@ -432,16 +479,19 @@ class _Run:
             )
         return result
 
-    def _what_helps(self, found: list[Reached], idata: xr.DataTree) -> list[str]:
+    def _what_helps(self, found: list[Reached], idata: xr.DataTree, ended: str) -> list[str]:
         """What would help, most likely first."""
         go_on = "the same call again" if self.path is not None else "pymc_trees.resume"
+        if ended == FAILED:
+            return ["what the message above says of the chain that failed"]
         if not found:
             return [f"more time ({go_on})"]
         missing = [one for one in found if not self._is_enough(one)]
         verdicts = {one.pool.verdict for one in missing if one.pool is not None}
         chains, helps = idata["posterior"].sizes["chain"], []
         if verdicts & {"few", "short"} and (chains < CHAINS or "few" in verdicts):
-            helps.append(f"more chains (chains={max(2 * chains, CHAINS)})")
+            anew = "" if self.path is None else ", and another checkpoint"
+            helps.append(f"more chains (chains={max(2 * chains, CHAINS)}{anew})")
         if self.goal.pooled is None and "pool" in verdicts:
             helps.append("the pool of chains, which can be used (pooled=0.03)")
         if "few" not in verdicts:
@@ -453,8 +503,20 @@ class _Run:
             helps.append("a grid of cuts (n_cuts=100), which makes a sweep faster")
         if any(one.pool is None for one in missing):
             slow = ", ".join(one.name for one in missing if one.pool is None)
-            helps.append(f"another form of the model around {slow}")
+            helps.append(
+                f"of=[...] without {slow} if functions of trees are what matters, more trees (m=), "
+                f"or narrower priors of {slow}"
+            )
         return helps
+
+
+def digest_of_data(model: pm.Model) -> str:
+    """Of observed values and of the data of a model."""
+    digest = hashlib.sha256()
+    for values in data_of(model).values():
+        for name, value in sorted(values.items()):
+            digest.update(str(name).encode() + np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def draws_in(idata: xr.DataTree | None) -> int:

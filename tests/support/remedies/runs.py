@@ -279,13 +279,22 @@ def until(**given):
     return call
 
 
-def _until_of_a_file(name="empty.nc", removed=False):
+def _until_of_a_file(name="there.nc", removed=False, empty=True):
+    """A run whose checkpoint may be a file of no run, or of one of another model."""
+
     def call():
         with TemporaryDirectory() as folder:
-            empty = Path(folder) / "empty.nc"
-            xr.DataTree().to_netcdf(empty, engine="h5netcdf")
+            there = Path(folder) / "there.nc"
+            if empty:
+                xr.DataTree().to_netcdf(there, engine="h5netcdf")
+            else:
+                with pm.Model():
+                    mu = pmt.DecisionTree("mu", odd.X, odd.Y, max_nodes=39)
+                    pm.Normal("y", mu, 0.5, observed=odd.Y + 1.0, shape=mu.shape)
+                    short = {"draws": 6, "tune": 2, "chains": 2, "cores": 1, "progressbar": False}
+                    pmt.sample_until(r_hat=99.0, ess=0.1, checkpoint=there, **short)
             if removed:
-                empty.unlink()
+                there.unlink()
             return until(checkpoint=Path(folder) / name)()
 
     return call
@@ -354,6 +363,12 @@ RUNS = [
         _until_of_a_file(),
         _until_of_a_file(name="other.nc"),
         _until_of_a_file(removed=True),
+    ),
+    remedy(
+        "holds chains of another model, or of other data: give another name, or remove the file",
+        _until_of_a_file(empty=False),
+        _until_of_a_file(empty=False, name="other.nc"),
+        _until_of_a_file(empty=False, removed=True),
     ),
     remedy("resume takes no …=, which …: leave it out", odd.RESUME["a seed"], resumed(_same)),
     remedy(
