@@ -181,9 +181,6 @@ UNTRIED = {
     "sample_weight sums to … over … rows: the posterior is as certain as with … rows. Give "
     "sample_weight / sample_weight.mean() where weights are relative.": "estimators/"
     "test_bart_estimators.py does so",
-    "R-hat of … is up to … at the training rows, above …: the chains do not agree one by one. "
-    "Predictions average over all of them, and of these: …. "
-    "……": "reliability/test_remedies.py makes the call of each estimator",
     "draws=…: a chain was … draws ahead of the others when the run was interrupted; give at least "
     "that many.": "inference/test_resume.py",
     "chains=…: this run has … chains a topology. Give DCCTree the settings of the first "

@@ -316,18 +316,20 @@ class _Run:
                 f"checkpoint={str(self.path)!r} holds no states from which chains go on: give "
                 "another name, or remove the file."
             )
-        known = json.loads(idata.attrs.get(ABOUT, "{}")).get("data", digest_of_data(self.model))
+        why: ValueError | None = None
         try:
             check_data(idata, self.model)
-            if known != digest_of_data(self.model):  # of a run that ended in tuning
-                raise ValueError("other data")
             if "posterior" in idata.children:
                 check_draws(idata, self.model)
         except ValueError as error:
+            why = error
+        # a run that ended in tuning holds no data
+        digest = digest_of_data(self.model)
+        if why or json.loads(idata.attrs.get(ABOUT, "{}")).get("data", digest) != digest:
             raise ValueError(
                 f"checkpoint={str(self.path)!r} holds chains of another model, or of other data: "
                 "give another name, or remove the file."
-            ) from error
+            ) from why
 
     @property
     def _asked(self) -> dict[str, Any]:
