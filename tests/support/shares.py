@@ -23,7 +23,6 @@ import pytest
 ONE_BY_ONE = (
     "tests/house/test_pages_run.py",
     "tests/laws/test_calibration.py",
-    "tests/laws/test_exact_posterior.py",
     "tests/laws/test_geweke_columns.py",
     "tests/laws/test_random_columns.py",
     "tests/test_notebooks.py",
