@@ -1,7 +1,9 @@
 """Compiled kernels are called with arguments of the types that they were compiled for.
 
-`DirectCalls` leaves that unchecked, for speed. Here every call is checked, but for what does not
-matter to compiled code: whether an array may be written to, and whether one that may be strided is.
+`DirectCalls` leaves that unchecked, for speed. Here calls are checked, but for what does not matter
+to compiled code: whether an array may be written to, and whether one that may be strided is. numba
+determines types slowly, so that of many calls of a kernel the first and every hundredth are looked
+at.
 """
 
 from numba.core import types
@@ -23,14 +25,19 @@ def serves(compiled, given) -> bool:
     return compiled == given
 
 
+FIRST, EVERY = 20, 100
+"""Calls of a kernel that are checked."""
+
+
 def check_direct_calls() -> None:
-    """Have `DirectCalls` compare types in every call."""
+    """Have `DirectCalls` compare types."""
     call = DirectCalls.__call__
     first: dict = {}
 
     def checked(self, kernel, *arguments):
-        known = self._entries.get(kernel)
-        if known is not None:
+        known, counts = self._entries.get(kernel), self.__dict__.setdefault("counts", {})
+        counts[kernel] = n = counts.get(kernel, 0) + 1
+        if known is not None and (n <= FIRST or n % EVERY == 0):
             given = [kernel.typeof_pyval(one) for one in arguments]
             for k, (one, other) in enumerate(zip(first[known], given, strict=True)):
                 assert serves(one, other), (
