@@ -1,4 +1,4 @@
-"""A share of the tests: `pytest -m full --share 2/12` runs the second of twelve.
+"""A share of the tests: `pytest -m full --share 2/20` runs the second of twenty.
 
 Shares are about as long as each other, by the seconds in `seconds.csv`, which were measured once;
 what is not in it counts by its tests. A file goes to one share, since its tests use the same
