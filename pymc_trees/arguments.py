@@ -1,8 +1,12 @@
 """Checks of arguments: each returns the value or raises an error that names the argument."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
+
+UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
+"""Of times, in seconds."""
 
 
 def check_number(name: str, value, least: int, more: str = "") -> int:
@@ -17,6 +21,22 @@ def check_positive(name: str, value) -> float:
     if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a positive number.")
     return float(value)
+
+
+def seconds_of(max_time) -> float:
+    """Seconds of a time such as "20min"."""
+    found = re.fullmatch(r"\s*([\d.]+)\s*(s|sec|min|h)\s*", str(max_time))
+    text = isinstance(max_time, str)
+    try:
+        if text and found:
+            return check_positive("max_time", float(found[1]) * UNITS[found[2]])
+        if not text:
+            return check_positive("max_time", max_time)
+    except ValueError:
+        pass
+    raise ValueError(
+        f"max_time={max_time!r}: give seconds, or a text such as '90s', '20min', '2h'."
+    )
 
 
 def check_share(name: str, value) -> float:

@@ -18,6 +18,7 @@ from benchmarks.honest.cells import cell
 from benchmarks.honest.measures import measured
 from benchmarks.peers import budget, launch
 from benchmarks.peers.protocol import Problem
+from benchmarks.peers.table import markdown
 from benchmarks.tables.lines import kept_lines
 
 RESULTS = Path(__file__).parents[1] / "results" / "honest.jsonl"
@@ -76,8 +77,8 @@ def fit(cell_name: str, package: str, chains: int = 4, seed: int = 1) -> dict:
 
 def report(results: pd.DataFrame) -> None:
     """A line for each cell and package, and coverage and RMSE with a line for each cell."""
-    numbers = results.select_dtypes("float").round(9)  # readers of JSON differ in the last digits
-    results = results.assign(**{name: numbers[name] for name in numbers})
+    numbers = results.select_dtypes("float")  # readers of JSON differ in the last digits
+    results = results.round(dict.fromkeys(numbers, 9))
     print(
         "| cell | package | s a chain | coverage: pool, one chain | width: pool, one | RMSE: pool, "
         "one | ESS of f (least) | R-hat (worst) |\n|---|---|---|---|---|---|---|---|"
@@ -109,9 +110,7 @@ def by_package(results: pd.DataFrame, name: str, text) -> None:
     cells = results.assign(text=[text(one) for one in results.itertuples()])
     table = cells.pivot(index="cell", columns="package", values="text").fillna("")
     table = table.loc[list(dict.fromkeys(results.cell)), [p for p in PACKAGES if p in table]]
-    print(f"\n| {name} | {' | '.join(table)} |\n|{'---|' * (1 + table.shape[1])}")
-    for cell_name, row in table.iterrows():
-        print(f"| {cell_name} | {' | '.join(row)} |")
+    print("\n" + markdown([name, *table], table.itertuples()))
 
 
 def main():

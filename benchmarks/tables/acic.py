@@ -24,10 +24,8 @@ METHODS = {
     "two forests": {},
     "one forest": {"forests": "one"},
     "a forest for each arm": {"forests": "arms"},
-    "for each arm, beta 1": {"forests": "arms", "beta": 1.0},
-    "for each arm, 50 trees": {"forests": "arms", "m": 50},
 }
-SAMPLE = {"draws": 300, "tune": 300, "chains": 4, "cores": 1}
+SAMPLE = {"draws": 300, "tune": 300, "chains": 2, "cores": 2}
 SOURCE = "vdorie/aciccomp"
 
 

@@ -388,7 +388,7 @@ class _Draw:
         """(n, TRIES) draws from the prior; parts of the rows are in one piece, as kernels ask."""
         n = len(self.now)
         if self.column.is_normal:
-            mean, sd = (np.asarray(one)[:, None] for one in self.data.parameters)
+            mean, sd = (one[:, None] for one in self.data.parameters)
             return mean + sd * self.rng.standard_normal((n, TRIES))
         shares = self.rng.random((TRIES, n))
         return np.stack([self.column.icdf(self.data, one) for one in shares], axis=1)

@@ -1,5 +1,6 @@
 """`sample_chains`, `pymc.sample` with chains run by joblib, and `resume`, which continues them."""
 
+import hashlib
 import inspect
 import logging
 from collections.abc import Sequence
@@ -164,7 +165,7 @@ def sample_chains(
 # ------------------------------------ Whether chains were drawn from a model, by its data and trees
 
 
-def data_of(model: pm.Model) -> dict[str, dict]:
+def _data_of(model: pm.Model) -> dict[str, dict]:
     """Observed values and data of a model, by the groups in which they are stored."""
     return {
         "observed_data": backend.find_observations(model),
@@ -172,11 +173,20 @@ def data_of(model: pm.Model) -> dict[str, dict]:
     }
 
 
+def digest_of_data(model: pm.Model) -> str:
+    """Of observed values and of the data of a model."""
+    digest = hashlib.sha256()
+    for values in _data_of(model).values():
+        for name, value in sorted(values.items()):
+            digest.update(str(name).encode() + np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()[:16]
+
+
 def check_data(idata: xr.DataTree, model: pm.Model) -> None:
     """Refuse a model whose data differ from those stored with the draws."""
     changed = [
         name
-        for group, variables in data_of(model).items()
+        for group, variables in _data_of(model).items()
         for name, value in variables.items()
         if group in idata.children
         and name in idata[group].data_vars

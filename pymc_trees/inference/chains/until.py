@@ -1,10 +1,8 @@
 """`sample_until`: chains that go on until they have reached what is asked of them."""
 
-import hashlib
 import json
 import logging
 import math
-import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,14 +13,14 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_number, check_positive, check_seed
+from pymc_trees.arguments import check_number, check_positive, check_seed, seconds_of
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.inference.chains.sample import (
     check_cores,
     check_data,
     check_options,
-    data_of,
+    digest_of_data,
     resume,
     sample_chains,
 )
@@ -48,7 +46,6 @@ LARGE = 20_000
 """Rows from which on a grid of cuts is proposed."""
 FAILED = "failed"
 """Why a run ended in which a chain did."""
-UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def sample_until(
@@ -185,22 +182,6 @@ def _checked_goal(r_hat, ess, pooled) -> Goal:
     return Goal(r_hat, ess, None if pooled is None else check_positive("pooled", pooled))
 
 
-def seconds_of(max_time) -> float:
-    """Seconds of a time such as "20min"."""
-    found = re.fullmatch(r"\s*([\d.]+)\s*(s|sec|min|h)\s*", str(max_time))
-    text = isinstance(max_time, str)
-    try:
-        if text and found:
-            return check_positive("max_time", float(found[1]) * UNITS[found[2]])
-        if not text:
-            return check_positive("max_time", max_time)
-    except ValueError:
-        pass
-    raise ValueError(
-        f"max_time={max_time!r}: give seconds, or a text such as '90s', '20min', '2h'."
-    )
-
-
 class _Watch(Checkpoint):
     """Ends a piece when the time is over, and writes the file if there is one."""
 
@@ -243,9 +224,8 @@ class _Piece(NamedTuple):
     """A piece of all chains."""
 
     idata: xr.DataTree
-    is_whole: bool
-    is_over: bool
-    """Whether the time ended it."""
+    ended: str
+    """Why it is not whole; empty if it is. Draws of an interrupt or a failure may be lost."""
 
 
 class _Run:
@@ -289,16 +269,12 @@ class _Run:
             else:
                 n = first["draws"]
             piece = self._draw(idata, n, first)
-            if isinstance(piece, str):
-                ended = "reached" if self._are_enough(found) and piece != FAILED else piece
-                break
             idata = piece.idata
-            if not piece.is_whole:
+            if piece.ended:
                 if draws_in(idata) > n_drawn:
                     found = self._judged(idata) or []
-                ended = "time" if piece.is_over else "interrupted"
-                if self._are_enough(found):
-                    ended = "reached"
+                is_enough = piece.ended != FAILED and self._are_enough(found)
+                ended = "reached" if is_enough else piece.ended
                 break
         assert idata is not None
         return self._result(idata, found, ended)
@@ -396,8 +372,8 @@ class _Run:
 
     # --------------------------------------------------------------------------------------- Pieces
 
-    def _draw(self, idata: xr.DataTree | None, n: int, first: dict) -> _Piece | str:
-        """Further draws; where they are lost, why: an interrupt, or a chain that failed."""
+    def _draw(self, idata: xr.DataTree | None, n: int, first: dict) -> _Piece:
+        """All draws, with further ones."""
         watch, begun = _Watch(self.path, self.until), monotonic()
         options = self.options | {"checkpoint": watch, "compute_convergence_checks": False}
         before = draws_in(idata)
@@ -412,22 +388,23 @@ class _Run:
         except KeyboardInterrupt:
             if idata is None:
                 raise
-            return "interrupted"
+            return _Piece(idata, "interrupted")
         except Exception as error:
-            if not before:
+            if idata is None or not before:
                 raise
             _log.error(f"{type(error).__name__}: {error}")
-            return FAILED
+            return _Piece(idata, FAILED)
         chains = first["chains"] if idata is None else len(idata[GROUP].children)
         gained = draws_in(new) - before
         if idata is not None and before and new["posterior"].sizes["chain"] < chains:
-            return FAILED  # one of the chains, which was reported
+            return _Piece(idata, FAILED)  # one of the chains, which was reported
         if gained:
             iterations = gained if before else gained + first["tune"]
             rough = (monotonic() - begun) / iterations
             rate = watch.seconds_an_iteration
             self.seconds_a_draw = rough if math.isnan(rate) else rate
-        return _Piece(new, gained == n, watch.is_over)
+        cut_short = "time" if watch.is_over else "interrupted"
+        return _Piece(new, "" if gained == n else cut_short)
 
     # --------------------------------------------------------------------------------- What is said
 
@@ -471,9 +448,8 @@ class _Run:
             _Watch(self.path, self.until).write(result)
         if ended != "reached":
             missing = [one for one in found if not self._is_enough(one)]
-            what = "; ".join(one.words(self.goal) for one in missing)
-            if not what:
-                what = "it was still tuning" if not draws_in(idata) else "draws were not judged"
+            unknown = "draws were not judged" if draws_in(idata) else "it was still tuning"
+            what = "; ".join(one.words(self.goal) for one in missing) or unknown
             warnings.warn(
                 f"sample_until ended before its goal ({ended}): {what}. What would help: "
                 f"{'; '.join(helps)}.",
@@ -510,15 +486,6 @@ class _Run:
                 f"or narrower priors of {slow}"
             )
         return helps
-
-
-def digest_of_data(model: pm.Model) -> str:
-    """Of observed values and of the data of a model."""
-    digest = hashlib.sha256()
-    for values in data_of(model).values():
-        for name, value in sorted(values.items()):
-            digest.update(str(name).encode() + np.ascontiguousarray(value).tobytes())
-    return digest.hexdigest()[:16]
 
 
 def draws_in(idata: xr.DataTree | None) -> int:
