@@ -206,7 +206,10 @@ def _bare(var: Variable) -> Variable:
 
 
 class Numbers(NamedTuple):
-    """Rows with latent entries at a point, as `core.samplers.latent_normals` takes them."""
+    """Rows with latent entries at a point, as `core.samplers.latent_normals` takes them.
+
+    All are C-contiguous, whatever the layout of the mean: one compiled call serves all variables.
+    """
 
     rows: np.ndarray
     mean: np.ndarray
@@ -273,8 +276,9 @@ class LatentEntries:
         for end in self.limits(point):
             ends.append(np.zeros(rows.shape))
             ends[-1][is_latent] = end
-        mean = np.array(np.broadcast_to(mean, rows.shape), dtype=np.float64)
-        return Numbers(np.array(rows), mean, roots.mT @ roots, is_latent, *ends)
+        mean = np.array(np.broadcast_to(mean, rows.shape), dtype=np.float64, order="C")
+        rows, precision = np.array(rows, order="C"), np.ascontiguousarray(roots.mT @ roots)
+        return Numbers(rows, mean, precision, np.ascontiguousarray(is_latent), *ends)
 
     def inside(self, point: dict) -> np.ndarray:
         """The entries at a point, those moved that are beyond a limit."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.leaves.threaded import ThreadedNormal
 from pymc_trees.core.soft_forest.trees import SoftTrees
 from pymc_trees.targets.settings import Settings
 
@@ -55,7 +56,7 @@ class Lift(NamedTuple):
         return cls(values, at, share, fsum(share**2 * precision), slope)
 
     @classmethod
-    def of_normal(cls, trees: Trees, leaf: NormalData) -> "Lift":
+    def of_normal(cls, trees: Trees, leaf: NormalData | ThreadedNormal) -> "Lift":
         """Of trees with normal leaf values."""
         return cls.of(trees, Settings(0.0, 0.0, np.empty(0), [leaf.mean, leaf.sd]), "normal", 0)
 

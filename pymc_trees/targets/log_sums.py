@@ -297,7 +297,9 @@ class _Reader:
         if p.ndim != value.ndim or n.ndim != value.ndim - 1:
             raise NotRecognisedError("counts of other dimensions")
         constant = pt.gammaln(n + 1).sum() - pt.gammaln(value + 1).sum()
-        return (value * log).sum() + constant
+        # 0 log 0 = 0: an alternative that is not available, and was not chosen
+        none = pt.eq(value, 0)
+        return pt.switch(none, 0.0, value * pt.switch(none, 0.0, log)).sum() + constant
 
     def softmax(self, p: Variable, axis: int) -> Variable:
         """Logarithm of a softmax along an axis."""

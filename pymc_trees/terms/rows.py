@@ -1,5 +1,6 @@
 """Gaussian rows of a model, and the forests and Gaussian vectors that make up their mean."""
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -226,7 +227,7 @@ class GaussianRows:
     """Of each vector, as a function of its value; None where it is its value."""
 
 
-_KNOWN: WeakKeyDictionary[pm.Model, tuple[tuple, list[GaussianRows]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[pm.Model, tuple[tuple, tuple, list[GaussianRows]]] = WeakKeyDictionary()
 
 
 def read_rows(model: pm.Model) -> list[GaussianRows]:
@@ -238,11 +239,15 @@ def read_rows(model: pm.Model) -> list[GaussianRows]:
         Without named dimensions (`without_dims`).
     """
     present = (*model.basic_RVs, *model.potentials)
-    before, made = _KNOWN.get(model, ((), []))
-    if len(before) == len(present) and all(a is b for a, b in zip(before, present, strict=True)):
+    lengths = [v for v in model.dim_lengths.values() if hasattr(v, "get_value")]
+    sizes = tuple(v.get_value().item() for v in lengths)  # `set_dim` and `set_data` change them
+    sizes += tuple(v.get_value(borrow=True).shape for v in model.data_vars)
+    before, sizes_before, made = _KNOWN.get(model, ((), (), []))
+    same = len(before) == len(present) and all(map(operator.is_, before, present))
+    if same and sizes == sizes_before:
         return made
     made = _read_all(model)
-    _KNOWN[model] = present, made
+    _KNOWN[model] = present, sizes, made
     return made
 
 
@@ -255,6 +260,8 @@ def _read_all(model):
         except NotConjugateError:
             continue
         if term is None or term.rv in seen or term.rv.ndim != 1:
+            continue
+        if not _has_gaussian_leaves(model, forest):
             continue
         seen.add(term.rv)
         rows = _read_one(model, forest, term)
@@ -282,6 +289,8 @@ def _read_one(model, forest, term) -> GaussianRows | None:
             places = evaluations(expressions, value)
             if not places or read_graph(model, other).terms != [observed]:
                 continue
+            if not _has_gaussian_leaves(model, other):
+                continue  # it stays a function of its value
             layout = other.owner.op.layout
             stand = pt.TensorType(
                 "float64",
@@ -297,10 +306,9 @@ def _read_one(model, forest, term) -> GaussianRows | None:
     shapes = model.eval_rv_shapes()
     chosen: list[Variable] = []
     naturals: list[Variable] = []
-    joint = [(f, s) for f, s in zip(forests, stands, strict=True) if _has_gaussian_leaves(model, f)]
     changing = {*model.value_vars, *stands}
-    affine = try_affine(expressions[0], [s for _, s in joint], changing)
-    if affine is None or not joint or not affine.maps:
+    affine = try_affine(expressions[0], stands, changing)
+    if affine is None or not affine.maps:
         return None
     n_coefficients = 0
     for rv in candidates:
@@ -311,7 +319,7 @@ def _read_one(model, forest, term) -> GaussianRows | None:
         replaced = replaced_by(model, rv, natural, expressions)
         if replaced is None:
             continue
-        members = [s for _, s in joint] + naturals + [natural]
+        members = [*stands, *naturals, natural]
         new = try_affine(replaced[0], members, changing | {*naturals, natural})
         if new is None or natural not in new.maps or conflict(new, members, model.value_vars):
             continue
@@ -329,8 +337,8 @@ def _read_one(model, forest, term) -> GaussianRows | None:
         likelihood,
         of_logs,
         [expressions[-1], *expressions[1:-1]],
-        [f for f, s in joint if s in affine.maps],
-        [s for _, s in joint if s in affine.maps],
+        [f for f, s in zip(forests, stands, strict=True) if s in affine.maps],
+        [s for s in stands if s in affine.maps],
         chosen,
         naturals,
         affine,

@@ -250,6 +250,11 @@ REFUSED = {
     ),
     "a name of X": (declared_with(columns={"x0": "z"}), ValueError, "are columns of X, too"),
     "cuts of no column": (declared_with(cuts={"u": [1]}), ValueError, "dict from the name of"),
+    "too many cuts": (
+        declared_with(cuts={"z": np.arange(70_000.0)}),
+        ValueError,
+        "at most 65,534 cuts",
+    ),
     "cuts that fall": (declared_with(cuts={"z": [2, 1]}), ValueError, "increasing finite numbers"),
     "cuts of text": (declared_with(cuts={"z": ["a"]}), ValueError, "cuts of z must be numbers"),
     "split by levels": (

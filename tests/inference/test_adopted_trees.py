@@ -14,6 +14,11 @@ from support.small_models import walked
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.core.columns.cells import MAX_CUT
+from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.value.adopt import adopt, subtree_sizes
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import UNUSED, sizes
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
@@ -186,3 +191,21 @@ def test_a_cut_moves_to_the_nearest_of_the_new_grid():
             from_here = np.abs(grid[:, None] - cuts[cuts[:, 0] == column, 1])
             assert cut in grid
             assert np.isclose(from_here[grid == cut], from_here.min(axis=0)).any()
+
+
+@pytest.mark.parametrize("n_cuts", [None, 4])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_present_cells_keep_their_branch_where_none_is_missing_any_more(n_cuts, side):
+    """Of a split of missing against present rows, also on a grid, which has no such cut."""
+    with pm.Model() as model:
+        numbers(OLD, n_cuts=n_cuts)
+    known, layout = declared(model["f_forest"]), model["f_forest"].owner.op.layout
+    design = make_design(known.X, known.cuts if n_cuts else None)
+    nodes = np.array([[0, side * MAX_CUT], [-1, 1.0], [-1, 5.0]])
+    trees, altered = make_trees(1, 50, 1, len(OLD)), np.zeros(1, dtype=bool)
+    rows, buffer = np.zeros((2, len(OLD)), dtype=np.uint32)
+    prior = make_prior(0.5, 0.0, np.ones(3))
+    of_one = sizes(layout._replace(m=1, max_nodes=50))
+    adopt(nodes, subtree_sizes(nodes, 3), design, prior, of_one, trees, rows, buffer, altered)
+    assert altered[0]
+    np.testing.assert_array_equal(trees.values[trees.leaf_of[0], 0], 1.0 if side > 0 else 5.0)

@@ -230,6 +230,21 @@ def test_draws_have_the_moments_of_the_truncated_normal():
         assert gap(batch_means(values, 60), exact).within(5.0, 0.1)
 
 
+def test_means_of_other_layouts_in_one_step():
+    """One is a transposed forest, in Fortran's order, the other is stacked, in C's."""
+    apart = 10.0 * np.arange(N)[:, None] + np.arange(3)
+    with pm.Model() as model:
+        f = pmt.BART("f", X, m=1, leaf=pmt.NormalLeaf(0.0, 0.01), shape=(2, N))
+        g = pmt.BART("g", X, m=1, leaf=pmt.NormalLeaf(0.0, 0.01), shape=(3, N))
+        pm.MvNormal("z", f.T, cov=np.eye(2), shape=(N, 2))
+        mean = pm.math.stack([g[0], g[1], g[2]], axis=1) + apart
+        pm.MvNormal("u", mean, cov=np.eye(3), shape=(N, 3))
+    step, point = pmt.LatentNormals(model=model, rng=1), model.initial_point()
+    for _ in range(3):
+        point, _ = step.step(point)
+    assert abs(point["u"] - apart).max() < 6 and abs(point["z"]).max() < 6
+
+
 def test_assigned_by_plain_sample(caplog):
     caplog.set_level("INFO")
     with model_of(lambda: is_one(masked(chol=chol())[:, 1] > 0, B[:, 1])) as model:

@@ -5,8 +5,11 @@ import pickle
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.stats import norm, t
+from support.naive.batches import batch_means, gap
 
 import pymc_trees as pmt
+from pymc_trees.step_methods.kernels.replica_exchange import Ladder
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 30
@@ -56,9 +59,9 @@ def test_forests_are_exchanged_with_flatter_ones():
     model = logit_model()
     with model:
         step = pmt.Hybrid(temperatures=3)
-    stats = [one for _, one in run(step, model.initial_point(), 60, tune=50)]
-    assert 0 < np.mean([one["accept_exchange"] for one in stats[50:]]) < 1
-    assert len({one["min_inverse_temperature"] for one in stats[50:]}) == 1
+    found = [one for _, one in run(step, model.initial_point(), 60, tune=50)]
+    assert 0 < np.mean([one["accept_exchange"] for one in found[50:]]) < 1
+    assert len({one["min_inverse_temperature"] for one in found[50:]}) == 1
 
 
 def test_a_saved_step_goes_on_as_it_would_have():
@@ -93,3 +96,40 @@ def test_responses_far_from_zero_keep_their_digits():
         {"mu_forest": point["mu_forest"]}
     )
     np.testing.assert_allclose(step.states[0].forest.fit[:, 0], fit, rtol=0, atol=1e-12)
+
+
+def test_one_row_has_a_precision_of_its_own():
+    """A leaf value of prior N(0, 1) and one row of a t law: by quadrature.
+
+    100 batches of 40 draws; two averages at 5 standard errors.
+    """
+    with pm.Model() as model:
+        f = pmt.BART("f", [[0.5]], m=1, leaf=pmt.NormalLeaf(0.0, 1.0))
+        pm.StudentT("y", nu=4, mu=f, sigma=0.1, observed=[2.0], shape=f.shape)
+        step = pmt.CGM()
+    [value] = model.replace_rvs_by_values([f])
+    function = model.compile_fn(value, inputs=model.value_vars)
+    step.setup_chain(np.random.default_rng(1), 100, 4_000)
+    point, draws = model.initial_point(), []
+    for _ in range(4_100):
+        point, _ = step.step(point)
+        draws.append(function(point)[0])
+    grid = np.linspace(-1, 4, 20_001)
+    weight = norm.pdf(grid) * t.pdf((2.0 - grid) / 0.1, 4)
+    mean = np.average(grid, weights=weight)
+    second = np.average(grid**2, weights=weight)
+    kept = np.array(draws[100:])
+    assert gap(batch_means(np.column_stack([kept, kept**2]), 100), [mean, second]).within(5.0, 0.05)
+
+
+def test_a_row_of_another_component_comes_back_to_the_flatter_likelihood():
+    """Its precision is 0 while it belongs there."""
+    rng = np.random.default_rng(1)
+    ladder = Ladder.start(1, np.zeros(200), np.ones(200))
+    for _ in range(200):
+        ladder = ladder.averaged(np.zeros(200), (rng.random(200) < 0.5) * rng.uniform(1, 3, 200))
+    assert (ladder.w > 0.1).mean() > 0.9
+    steady = Ladder.start(1, np.zeros(3), np.full(3, 2.0)).averaged(np.zeros(3), np.full(3, 0.5))
+    np.testing.assert_allclose(steady.w, 0.5)
+    steady = steady.averaged(np.zeros(3), np.full(3, 2.0))
+    np.testing.assert_allclose(steady.w, 1.0)  # the geometric mean

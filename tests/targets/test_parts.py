@@ -141,6 +141,38 @@ def gammas_with_zeros(psi, g):
     pm.Mixture("y", two(psi), laws, observed=AMOUNTS)
 
 
+def times_beside_others(psi, g):
+    """Some of the others are negative, which no time is."""
+    laws = [pm.Normal.dist(-1.0, 1.0), pm.Exponential.dist(scale=exp(g))]
+    pm.Mixture("y", two(psi), laws, observed=MEANS)
+
+
+def trials_beside_counts(psi, g):
+    """Some counts are larger than the number of trials."""
+    laws = [pm.Poisson.dist(3.0), pm.Binomial.dist(n=5, p=logit(g))]
+    pm.Mixture("y", two(psi), laws, observed=COUNTS)
+
+
+def many_trials_beside_counts(psi, g):
+    laws = [pm.Poisson.dist(9.0), pm.Binomial.dist(n=np.arange(N) + 12, p=logit(g))]
+    pm.Mixture("y", two(psi), laws, observed=2 * COUNTS)
+
+
+def a_trial_beside_counts(psi, g):
+    laws = [pm.Poisson.dist(3.0), pm.Bernoulli.dist(p=logit(g))]
+    pm.Mixture("y", two(psi), laws, observed=COUNTS)
+
+
+def counts_beside_others(psi, g):
+    laws = [pm.DiscreteUniform.dist(-3, 20), pm.Poisson.dist(exp(g))]
+    pm.Mixture("y", two(psi), laws, observed=COUNTS - 2)
+
+
+def spread_counts_beside_others(psi, g):
+    laws = [pm.DiscreteUniform.dist(-3, 20), pm.NegativeBinomial.dist(mu=exp(g), alpha=1.3)]
+    pm.Mixture("y", two(psi), laws, observed=COUNTS - 2)
+
+
 SHARES = {
     "logit": (lambda f: logit(f), LatentTarget),
     "probit": (lambda f: probit(0.5 * f + EXPOSURES), LatentTarget),
@@ -167,6 +199,12 @@ PARTS = {
     truncated: KernelTarget,
     gammas_without_zeros: KernelTarget,
     gammas_with_zeros: RowwiseTarget,
+    times_beside_others: KernelTarget,
+    trials_beside_counts: LatentTarget,
+    many_trials_beside_counts: KernelTarget,
+    a_trial_beside_counts: LatentTarget,
+    counts_beside_others: KernelTarget,
+    spread_counts_beside_others: KernelTarget,
 }
 
 

@@ -27,6 +27,7 @@ SETS = (STRATUM == np.arange(S)[:, None]).astype(float)
 ORDER, EVENT = RNG.permutation(N), (RNG.random(N) < 0.5).astype(float)
 PADDED = np.array([[0, 1, 2], [3, 4, -1], [6, -1, -1], [9, 10, 11]])
 COUNTS = np.array([[5, 0, 0], [1, 1, 1], [2, 0, 0], [3, 3, 3]])
+AVAILABLE = np.array([[1, 0, 1], [1, 1, 1], [1, 1, 0], [1, 1, 1]], dtype=bool)
 exp, log = pt.exp, pt.log
 
 
@@ -80,6 +81,13 @@ def counted(f):
     pm.Multinomial("y", n=COUNTS.sum(1), p=p, observed=COUNTS)
 
 
+def some_available(f):
+    table = pt.switch(AVAILABLE, f.reshape((S, K)), -np.inf)
+    counts = COUNTS * AVAILABLE
+    p = pm.math.softmax(table, axis=1)
+    pm.Multinomial("y", n=counts.sum(1), p=p, observed=counts)
+
+
 WAYS = {
     "by hand": by_hand,
     "cases": logit,
@@ -115,6 +123,7 @@ WAYS = {
     "p": lambda f: pm.Categorical("y", p=pm.math.softmax(f[ROWS], axis=1), observed=CHOSEN),
     "shares": shares,
     "Multinomial": counted,
+    "Multinomial of some": some_available,
     "CustomDist": custom,
 }
 """Those of which the level of f is left to the prior."""

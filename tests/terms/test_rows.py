@@ -2,9 +2,13 @@
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
+from pytensor.tensor.random.basic import BernoulliRV, NormalRV
+from scipy import stats
 
 import pymc_trees as pmt
+from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.terms.leaves import affordable_leaves, steps_between, sweep_cost
 from pymc_trees.terms.rows import read_rows
 
@@ -83,6 +87,43 @@ def a_potential():
     normal(forest() + a[G])
 
 
+def a_monotone_forest():
+    normal(forest() + forest("g", monotone={0: 1}) + pm.Normal("a", shape=4)[G])
+
+
+def a_monotone_forest_first():
+    normal(forest("g", monotone={0: 1}) + forest() + pm.Normal("a", shape=4)[G])
+
+
+def a_power_of_a_forest():
+    normal(forest() + pm.math.exp(forest("g")) + pm.Normal("a", shape=4)[G])
+
+
+def a_share_of_a_forest():
+    normal(forest() * pm.math.sigmoid(forest("g")) + pm.Normal("a", shape=4)[G])
+
+
+def a_potential_of_a_forest():
+    g = forest("g")
+    pm.Potential("more", -(g**2).sum())
+    normal(forest() + g + pm.Normal("a", shape=4)[G])
+
+
+def lines_in_a_probit():
+    mean = forest() + forest("g", leaf=pmt.LinearLeaf(0, 0.5)) + pm.Normal("a", shape=4)[G]
+    pm.Bernoulli("y", p=pm.math.invprobit(mean), observed=C)
+
+
+def a_forest_in_the_sd():
+    normal(forest() + pm.Normal("a", shape=4)[G], pm.math.exp(forest("g")))
+
+
+def a_forest_with_rows_of_its_own():
+    g = forest("g")
+    pm.Normal("x", g, 1.0, observed=Y)
+    normal(forest() + g + pm.Normal("a", shape=4)[G])
+
+
 def a_deterministic_of_it():
     a = pm.Normal("a", shape=4)
     pm.Deterministic("twice", 2 * a)
@@ -109,6 +150,14 @@ CASES = {
     gaussian_process: ("f", "h_hsgp_coeffs", "eta ls"),
     linear_leaf: ("f", "b", ""),
     soft_trees: ("f g", "a b", "tau"),
+    a_monotone_forest: ("f", "a", ""),
+    a_monotone_forest_first: ("f", "a", ""),
+    a_power_of_a_forest: ("f", "a", ""),
+    a_share_of_a_forest: ("f", "a", ""),
+    a_potential_of_a_forest: ("f", "a", ""),
+    lines_in_a_probit: ("f", "a", ""),
+    a_forest_in_the_sd: ("f", "a", ""),
+    a_forest_with_rows_of_its_own: ("f", "a", ""),
     poisson: None,
     in_the_sd_too: None,
     a_potential: None,
@@ -133,6 +182,60 @@ def test_what_is_drawn_jointly(declare):
     assert {one.name.removesuffix("_forest") for one in rows.forests} == forests
     assert {one.name for one in rows.vectors} == vectors
     assert {one.name for one in rows.hypers} == hypers
+
+
+@pytest.mark.parametrize(
+    "declare", [declare for declare, drawn in CASES.items() if drawn], ids=lambda one: one.__name__
+)
+def test_the_mean_is_that_of_the_model(declare):
+    """What is drawn jointly, and all that is not, at trees and vectors drawn from the prior."""
+    with pm.Model() as model:
+        declare()
+    [rows] = read_rows(model)
+    mean = model["y"].owner.inputs[2 if isinstance(model["y"].owner.op, NormalRV) else -1]
+    offset = 0.0 if rows.affine.offset is None else rows.affine.offset
+    members = [*rows.outputs, *rows.natural]
+    contributed = [
+        (one.folded * v.ravel()[one.index]).sum(axis=-1)
+        for v, one in ((v, rows.affine.maps[v]) for v in members)
+    ]
+    total = offset + sum(contributed)
+    drawn = [*rows.forests, *rows.vectors]
+    at_values = [
+        model[rv.name.removesuffix("_forest")] if is_tree_variable(rv) else rv for rv in drawn
+    ]
+    wanted = model.replace_rvs_by_values([mean, *at_values])
+    numbers = model.compile_fn(wanted, inputs=model.value_vars, on_unused_input="ignore")
+    ours = pytensor.function([*model.value_vars, *members], total, on_unused_input="ignore")
+    rvs = [rv for rv in model.free_RVs if is_tree_variable(rv)]
+    for seed in range(3):
+        trees = pm.draw(rvs, random_seed=seed)
+        point = model.initial_point() | dict(zip([rv.name for rv in rvs], trees, strict=True))
+        for vector in rows.vectors:
+            point[model.rvs_to_values[vector].name] = rng.normal(
+                size=point[model.rvs_to_values[vector].name].shape
+            )
+        expected, *values = numbers(point)
+        shaped = [
+            np.reshape(value, (N, -1)) if v in rows.outputs else value
+            for v, value in zip(members, values, strict=True)
+        ]
+        found = ours(*(point[v.name] for v in model.value_vars), *shaped)
+        if isinstance(model["y"].owner.op, BernoulliRV):
+            found = stats.norm.cdf(found)
+        np.testing.assert_allclose(found, np.broadcast_to(expected, (N,)), atol=1e-9)
+
+
+def test_other_lengths_are_read_again():
+    with pm.Model(coords={"k": range(4)}) as model:
+        groups = pm.Data("groups", G)
+        normal(forest() + pm.Normal("a", dims="k")[groups])
+    assert read_rows(model)[0].natural[0].type.shape == (4,)
+    assert read_rows(model) is read_rows(model)
+    model.set_dim("k", 5, range(5))
+    with model:
+        pm.set_data({"groups": np.arange(N) % 5})
+    assert read_rows(model)[0].natural[0].type.shape == (5,)
 
 
 def test_a_model_is_read_again_when_it_has_grown():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_trees.core.columns.cells import MAX_CUT
 from pymc_trees.core.columns.design import partition_rows
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.rules import log_rule, rule_code
@@ -75,6 +76,9 @@ def adopt(nodes, size, design, prior, sizes, trees, rows, buffer, altered):
                 time = nodes[row, sizes.fields - 1] if sizes.timed else 0.0
                 is_valid = log_cut > -np.inf and is_valid_time(prior, context, time)
                 middle = partition_rows(design, code, cut, rows, start, stop, buffer)
+                if abs(nodes[row, 1]) == MAX_CUT and cut != nodes[row, 1]:
+                    # missing against present rows, on a grid of a table that has none missing
+                    middle = stop if nodes[row, 1] > 0.0 else start
                 left = row + 1
                 right = left + size[left]
                 if is_valid and split_leaf(trees, node, code, cut):

@@ -18,7 +18,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_trees.core.columns.cells import MAX_LEVELS
 from pymc_trees.distributions.data.named import is_named
 from pymc_trees.distributions.data.numbers import present_numbers
-from pymc_trees.distributions.data.schema import check_rules
+from pymc_trees.distributions.data.schema import check_number_of_cuts, check_rules
 from pymc_trees.distributions.data.table import Columns, Table, read
 from pymc_trees.distributions.data.variables import registered
 from pymc_trees.predictors.columns import CONTINUOUS, SUBSET, real_array
@@ -186,6 +186,7 @@ def _check_cuts(name, given) -> np.ndarray:
     increasing = cuts.ndim == 1 and cuts.size and np.isfinite(cuts).all() and (np.diff(cuts) > 0)
     if not np.all(increasing):
         raise ValueError(f"cuts of {name} must be a vector of increasing finite numbers.")
+    check_number_of_cuts(cuts.size, f"cuts of {name}")
     return cuts
 
 

@@ -126,3 +126,13 @@ def levels_of(column: Column, label: str) -> tuple:
         return tuple(sorted(present))
     except TypeError:
         return tuple(sorted(present, key=lambda level: (str(type(level)), str(level))))
+
+
+MOST_CUTS = 65_534
+"""Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""
+
+
+def check_number_of_cuts(n_cuts: int, what: str) -> None:
+    """Raise an error for more cuts of a column than there are codes."""
+    if n_cuts > MOST_CUTS:
+        raise ValueError(f"{what}: at most {MOST_CUTS:,} cuts fit a 16-bit code.")

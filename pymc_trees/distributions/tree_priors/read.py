@@ -15,7 +15,7 @@ from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.table_file import each_column
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
-from pymc_trees.distributions.data.schema import by_index
+from pymc_trees.distributions.data.schema import by_index, check_number_of_cuts
 from pymc_trees.distributions.data.table import Table
 from pymc_trees.distributions.tree_priors.contract import DepthPrior, TreePrior, check_depth_prior
 from pymc_trees.predictors.columns import real_array
@@ -192,10 +192,6 @@ def _replaceable(weights, included):
 # ------------------------------------------------------------------------------- Cuts on a grid
 
 
-MOST_CUTS = 65_534
-"""Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""
-
-
 def _midpoints(values: np.ndarray) -> np.ndarray:
     """Cuts that separate increasing numbers, each from the next: ``low <= cut < high``."""
     low, high = values[:-1], values[1:]
@@ -213,8 +209,7 @@ def make_grid(X: np.ndarray, n_cuts, kinds: np.ndarray | None = None) -> list[np
     if n_cuts is None:
         return None
     n_cuts = check_number("n_cuts", n_cuts, 1, more=", or None for cuts anywhere")
-    if n_cuts > MOST_CUTS:
-        raise ValueError(f"n_cuts={n_cuts}: at most {MOST_CUTS:,} cuts fit a 16-bit code.")
+    check_number_of_cuts(n_cuts, f"n_cuts={n_cuts}")
     grid = []
     for j, cells in enumerate(each_column(X)):
         x = cells[cells != MISSING]

@@ -33,6 +33,7 @@ from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.leaves.contract import tempered
 from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.leaves.threaded import ThreadedNormal
 from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.samplers.exchange import close_exchanged, log_exchange
 from pymc_trees.distributions.capacity import ForestTooLargeError
@@ -92,8 +93,10 @@ class Ladder(NamedTuple):
         change = rate * (target - self.target)
         for replica in self.replicas:
             replica.r[:] += change
-        # geometric mean: given latent variables a precision is occasionally very large
-        w = self.w ** (1 - rate) * w**rate
+        # geometric mean: given latent variables a precision is occasionally very large; 0 is that
+        # of a row of another component, after which a geometric mean would be 0 for ever
+        by_roots = ((1 - rate) * np.sqrt(self.w) + rate * np.sqrt(w)) ** 2
+        w = np.where((self.w > 0) & (w > 0), self.w ** (1 - rate) * w**rate, by_roots)
         return self._replace(target=self.target + change, w=w, n_tuned=n_tuned)
 
     def adapted(self, shares, shared: bool, widest: float) -> "Ladder":
@@ -298,7 +301,7 @@ def exchange_outputs(rng, a: SweepData, b: SweepData) -> tuple[float, bool]:
     Jacobian 1; the prior of the leaf values does not cancel then.
     """
     of_a, of_b = a.problem.leaf, b.problem.leaf
-    up = a.level - b.level if isinstance(of_a, NormalData) else 0.0
+    up = a.level - b.level if isinstance(of_a, NormalData | ThreadedNormal) else 0.0
     apart = a.target - b.target - up
     new_a, new_b = apart + of_b.r, of_a.r - apart  # target_a - f_b, target_b - f_a
     log_ratio = -0.5 * np.sum(of_a.w * (new_a**2 - of_a.r**2))

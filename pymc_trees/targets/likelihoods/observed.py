@@ -21,7 +21,15 @@ from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import Variable, equal_computations
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import Elemwise
-from pytensor.tensor.random.basic import GammaRV, LogNormalRV
+from pytensor.tensor.random.basic import (
+    BernoulliRV,
+    BinomialRV,
+    ExponentialRV,
+    GammaRV,
+    LogNormalRV,
+    NegBinomialRV,
+    PoissonRV,
+)
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees.targets.graph import (
@@ -271,6 +279,13 @@ def _support(op, parameters, term) -> tuple[Variable, Variable | None] | None:
     y = term.value
     if isinstance(op, LogNormalRV):
         return _within(y, y > 0, 1)
+    if isinstance(op, ExponentialRV):
+        return _within(y, y >= 0, 1)
+    if isinstance(op, BernoulliRV | BinomialRV):
+        trials = parameters[0] if isinstance(op, BinomialRV) else 1
+        return _within(y, (y >= 0) & (y <= trials), 0)
+    if isinstance(op, PoissonRV | NegBinomialRV):
+        return _within(y, y >= 0, 0)
     if isinstance(op, pm.TruncatedNormal.rv_type | pm.Censored.rv_type | pm.Truncated.rv_type):
         *_, lower, upper = parameters
         return _within(y, (y >= lower) & (y <= upper), pt.clip(y, lower, upper))

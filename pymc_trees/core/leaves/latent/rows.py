@@ -98,7 +98,7 @@ def _kernels_of(kind):
             # a f + b is observed, so f is observed as (observation - b) / a; where a = 0, f is not
             target[i] = (observation - offset[i]) / a if a != 0.0 else 0.0
             r[i] = target[i] - f
-            if w.size > 1:
+            if w.size == r.size:
                 w[i] = precision * a * a
 
     @njit(cache=True)
