@@ -26,7 +26,9 @@ from pymc_trees.causal.models import (
 from pymc_trees.causal.propensities import fitted_propensity, warn_of_one_arm
 from pymc_trees.distributions.data.table import encode
 from pymc_trees.estimators.base import BARTEstimator
+from pymc_trees.estimators.classifier import BARTClassifier
 from pymc_trees.estimators.inputs import checked_X
+from pymc_trees.estimators.regressor import BARTRegressor
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.predictors.columns import column_names
 
@@ -42,6 +44,7 @@ class Effects(BARTEstimator):
     forests: str
     treatment: str | None
     _not_recorded = (EFFECT,)
+    _inner = {"propensity_model_": (BARTClassifier, BARTRegressor)}
 
     @property
     def _predicts_alone(self) -> bool:
@@ -145,7 +148,10 @@ class Effects(BARTEstimator):
         if propensity is not None:
             return check_propensity(propensity, treatment, X.shape[0])
         if not hasattr(self, "propensity_model_"):
-            raise ValueError("propensity was given to fit: give the propensity of these rows too.")
+            raise ValueError(
+                "This forest has no model of the propensity, as where propensity was given to fit: "
+                "give the propensity of these rows too."
+            )
         model = self.propensity_model_
         return model.predict_proba(X)[:, 1] if treatment.binary else model.predict(X)
 
@@ -387,7 +393,7 @@ class BayesianCausalForest(Effects):
                 "precision write the model in PyMC, with sigma / np.sqrt(sample_weight) as noise."
             )
         check_order(X, y=y, z=z, propensity=propensity, group=group)
-        X = checked_X(self, X, reset=True)
+        X = self._begin(X)
         taken = [name for name in (PROPENSITY, TREATMENT) if name in (column_names(X) or ())]
         if taken and not (self.forests == "two" and taken == [TREATMENT]):
             raise ValueError(
@@ -398,14 +404,11 @@ class BayesianCausalForest(Effects):
         y = check_outcome(y, n, self.outcome)
         treatment = check_treatment(z, n, self.treatment)
         codes = None
-        if group is None:
-            self.__dict__.pop("groups_", None)  # of a former fit
-        else:
+        if group is not None:
             self.groups_, codes = check_group(group, n)
             warn_of_one_arm(treatment, self.groups_, codes)
         if self.forests == "arms" and not treatment.binary:
             raise ValueError('forests="arms" needs a z of 0 and 1: for doses use "two" or "one".')
-        self.__dict__.pop("propensity_model_", None)
         if propensity is None:
             names = ("split_rules", "draws", "tune", "chains", "cores", "random_state")
             settings = {name: getattr(self, name) for name in (*names, "progressbar")}

@@ -1,9 +1,9 @@
 """How is BART used from scikit-learn?
 
 Reading order: `inputs` (checks of X, y and weights), `models` (the PyMC models that are built),
-`base` (what both estimators share: fitting, draws, files, warnings), `mixture` (the predictive
-law over draws), `density` (that over draws and intervals of a latent column), `regressor`,
-`classifier`. Mondrian forests have a wing of their own.
+`base` (what both estimators share: fitting, draws, warnings), `files` (fitted estimators in netCDF
+files), `mixture` (the predictive law over draws), `density` (that over draws and intervals of a
+latent column), `regressor`, `classifier`. Mondrian forests have a wing of their own.
 
 May import: everything but `plots`, `mondrian`; scikit-learn.
 """

@@ -19,7 +19,8 @@ from pymc_trees.arguments import check_number
 from pymc_trees.distributions.capacity import default_size
 from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
-from pymc_trees.estimators.inputs import checked_X
+from pymc_trees.estimators.files import read_file, write_file
+from pymc_trees.estimators.inputs import check_levels, checked_X
 from pymc_trees.inference.chains.lengths import MOST, Lengths
 from pymc_trees.inference.chains.lengths import lengths as lengths_for
 from pymc_trees.inference.chains.until import DRAWS, MOST_DRAWS, sample_until
@@ -29,126 +30,8 @@ from pymc_trees.posterior.exporting.predictor import predictor, predictor_of
 from pymc_trees.posterior.pool import CHAINS, judge_pool, scalars_of
 from pymc_trees.posterior.pool import DRAWS as DRAWS_OF_POOL
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.saving import save, without_rows
-from pymc_trees.predictors.columns import Schema
-from pymc_trees.predictors.load import content_of, from_content
 from pymc_trees.predictors.predictor import Predictor
 from pymc_trees.progress import can_draw
-
-# --------------------------------------------------------------- Fitted estimators in netCDF files
-
-
-ABOUT = "pymc_trees_estimator"
-"""Attribute of the file: what was fitted, and the training columns."""
-FITTED = {"classes_", "groups_", "n_features_in_", "feature_names_in_"}
-"""Attributes that `fit` sets in addition to the draws."""
-TRAINING = "training"
-"""Group of the rows that were fitted."""
-ALONE = "predictor"
-"""Group of a predictor, where the rows are left out."""
-
-
-def write_file(estimator, path, training_data: bool = True) -> None:
-    """The settings, the training rows and the draws of a fitted estimator, whole or not at all.
-
-    Without the rows there is a predictor in their place.
-    """
-    about = {
-        "class": type(estimator).__name__,
-        "settings": _plain(estimator.get_params(deep=False)),
-        "columns": _columns(estimator._training[0].schema) if estimator._training else None,
-        "fitted": {
-            name: _listed(getattr(estimator, name)) for name in FITTED & vars(estimator).keys()
-        },
-    }
-    tree = estimator.idata_.copy()
-    if training_data and estimator._training:
-        table, arrays = estimator._training
-        rows: dict[str, Any] = {name: ("row", row) for name, row in arrays.items()}
-        rows["X"] = (("row", "column"), table.values)
-        tree[TRAINING] = xr.DataTree(xr.Dataset(rows))
-    else:
-        if not estimator._predicts_alone:
-            raise ValueError(
-                f"training_data=False: a {type(estimator).__name__} computes answers from the "
-                "training rows. Leave training_data out, or save what predicts alone, with "
-                ".predictor().save(path)."
-            )
-        tree = without_rows(tree)
-        about["known"] = estimator._known_of_rows()
-        content = np.frombuffer(content_of(estimator.predictor()), np.uint8)
-        tree[ALONE] = xr.DataTree(xr.Dataset({"content": ("byte", content)}))
-    tree.attrs[ABOUT] = json.dumps(about)
-    save(tree, path)
-
-
-def read_file(cls, path):
-    """An estimator of class ``cls`` from a file that `write_file` wrote."""
-    with xr.open_datatree(path, engine="h5netcdf") as stored:
-        tree = stored.load()
-    if ABOUT not in tree.attrs:
-        raise ValueError(f"{path} holds no estimator: give a file written by save().")
-    about = json.loads(tree.attrs.pop(ABOUT))
-    if about["class"] != cls.__name__:
-        raise ValueError(f"{path} holds a {about['class']}: read it with {about['class']}.load.")
-    estimator = cls(**about["settings"])
-    training = None
-    if TRAINING in tree.children:
-        rows = tree[TRAINING].to_dataset()
-        arrays = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
-        training = (Table(rows["X"].to_numpy(), _schema(about["columns"])), arrays)
-        del tree[TRAINING]
-    else:
-        content = tree[ALONE]["content"].to_numpy().tobytes()
-        estimator._alone, estimator._known = from_content(content), about["known"]
-        del tree[ALONE]
-    for name, value in about["fitted"].items():
-        setattr(estimator, name, np.array(value) if isinstance(value, list) else value)
-    if "feature_names_in_" in about["fitted"]:
-        estimator.feature_names_in_ = estimator.feature_names_in_.astype(object)
-    estimator._training, estimator.idata_, estimator._kept = training, tree, {}
-    return estimator
-
-
-def _plain(settings: dict) -> dict:
-    """Settings as JSON has them, or an error."""
-    plain = {}
-    for name, value in settings.items():
-        value = _listed(value)
-        try:
-            json.dumps(value)
-        except TypeError:
-            if name != "random_state":
-                raise ValueError(
-                    f"{name}={value!r} cannot be written to a file: give numbers, words, or lists "
-                    "and dicts of them."
-                ) from None
-            value = None  # a generator that has moved on since
-        plain[name] = value
-    return plain
-
-
-def _listed(value):
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _columns(schema: Schema) -> dict:
-    """A schema as JSON has it."""
-    levels = [None if ls is None else [_listed(level) for level in ls] for ls in schema.levels]
-    names = None if schema.names is None else [_listed(name) for name in schema.names]
-    return {"names": names, "rules": schema.rules, "levels": levels}
-
-
-def _schema(about: dict) -> Schema:
-    names = None if about["names"] is None else tuple(about["names"])
-    levels = tuple(None if ls is None else tuple(ls) for ls in about["levels"])
-    return Schema(names, tuple(about["rules"]), levels)
-
-
-# --------------------------------------------------------------------------------------------------
-
 
 R_HAT = 1.05
 """Of f at training rows, above which `fit` warns."""
@@ -162,6 +45,8 @@ LENGTHS = "chains_by_size"
 """Attribute of the draws: how long chains were, and the rows and trees from which that follows."""
 _log = logging.getLogger("pymc.trees")
 
+OWN = {"_training", "_kept", "_alone", "_known"}
+"""What `fit` keeps beside its public attributes."""
 UNTIL = {"r_hat", "ess", "of", "pooled", "max_time", "checkpoint", "draws", "max_draws"}
 """Arguments of `sample_until` that ``until`` may have."""
 
@@ -184,6 +69,8 @@ class BARTEstimator(BaseEstimator):
     """Those of few rows."""
     _not_recorded: tuple[str, ...] = ()
     """Deterministics that are computed from the other draws when needed."""
+    _inner: Mapping[str, tuple[type["BARTEstimator"], ...]] = {}
+    """Attributes that are estimators themselves, and their classes."""
 
     def _declare(self, table: Table, rows: dict[str, np.ndarray]) -> pm.Model:
         raise NotImplementedError
@@ -225,9 +112,16 @@ class BARTEstimator(BaseEstimator):
         others = {name: getattr(self, name) for name in ("alpha", "split_prior", "n_cuts")}
         return {"m": m, "beta": beta} | others
 
+    def _begin(self, X):
+        """Checked X of a fit, before which all of a former one goes: a mixture would predict."""
+        for name in [one for one in vars(self) if one.endswith("_") or one in OWN]:
+            delattr(self, name)
+        return checked_X(self, X, reset=True)
+
     def _sample(self, X, **rows):
         """Build the model, sample it, and keep both."""
         table = read(X, self.split_rules)
+        check_levels(table.schema)
         self._training = (table, {name: row for name, row in rows.items() if row is not None})
         model = self._declare(*self._training_rows())
         lengths, until = self._lengths(model), self._until()

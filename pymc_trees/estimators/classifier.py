@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from pymc_trees.arguments import check_choice, check_positive, plain_labels
 from pymc_trees.estimators.base import BARTEstimator
-from pymc_trees.estimators.inputs import checked_X, taken, weights_of
+from pymc_trees.estimators.inputs import taken, weights_of
 from pymc_trees.estimators.models import LINKS, classification
 from pymc_trees.posterior.exporting.expressions import Response
 
@@ -129,7 +129,7 @@ random_state, progressbar
         BARTClassifier
             Itself.
         """
-        X = checked_X(self, X, reset=True)
+        X = self._begin(X)
         y = column_or_1d(plain_labels("y", y), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)

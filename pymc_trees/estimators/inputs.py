@@ -11,7 +11,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from pymc_trees.predictors.columns import column_names
+from pymc_trees.posterior.exporting.facts import table_facts
+from pymc_trees.posterior.reading.table import Source
+from pymc_trees.predictors.columns import Schema, column_names, real_array
 
 
 def checked_X(estimator, X: Any, *, reset: bool):
@@ -22,6 +24,12 @@ def checked_X(estimator, X: Any, *, reset: bool):
     return validate_data(
         estimator, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan"
     ).astype(np.float64, copy=False)
+
+
+def check_levels(schema: Schema) -> None:
+    """Raise an error for levels that predictors cannot hold, before chains run for nothing."""
+    names = tuple(map(str, schema.labels))
+    table_facts(Source("X", [], np.empty((0, len(names))), schema, names, schema.levels))
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
@@ -60,5 +68,8 @@ def taken(rows: Any, which: np.ndarray):
 
 def checked_y(y: Any) -> np.ndarray:
     """(n,) finite numbers."""
-    y = column_or_1d(y, warn=True)
+    try:
+        y = real_array(column_or_1d(y, warn=True))  # no dates, nor text that reads as a number
+    except TypeError as error:
+        raise TypeError(f"y must hold numbers only: {error}.") from error
     return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")

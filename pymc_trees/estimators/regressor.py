@@ -195,7 +195,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         BARTRegressor
             Itself.
         """
-        X = checked_X(self, X, reset=True)
+        X = self._begin(X)
         y = checked_y(y)
         check_consistent_length(X, y)
         weights = weights_of(sample_weight, len(y))

@@ -86,7 +86,9 @@ class Terms:
                 values.data if type(values).__name__ == "CategoricalBox" else values
             )
             columns.append(values)
-            codes.append(pd.Index(one.levels).get_indexer(values))
+            code = pd.Index(one.levels).get_indexer(values)
+            _check_types(one, values[code < 0])
+            codes.append(code)
             sizes.append(len(one.levels))
         known = np.all([code >= 0 for code in codes], axis=0)
         index = np.full(len(data), -1, dtype=np.int64)
@@ -121,7 +123,14 @@ class Terms:
 
         if self.callee in ("p", "prop", "proportion"):
             parts = self._parts(data, ("successes", "trials"), start)
-            return {"n": np.broadcast_to(np.asarray(parts["trials"], dtype=np.int64), (n,)).copy()}
+            trials = rows(parts["trials"])
+            wrong = ~np.isfinite(trials) | (trials < 0) | (trials != np.round(trials))
+            if wrong.any():
+                raise ValueError(
+                    f"{self.outcome.name}: the number of trials is {trials[wrong][0]:g} in a row, "
+                    "but must be a whole number of at least 0: count the trials of each row."
+                )
+            return {"n": trials.astype(np.int64)}
         if self.callee == "weighted":
             if not training:
                 return {"weights": np.ones(n)}
@@ -151,6 +160,15 @@ class Terms:
                 "upper": rows(np.inf if high is None else high),
             }
         return {}
+
+    def _has_order(self, data: pd.DataFrame, levels: list) -> bool:
+        """Whether levels of the response are numbers, or come in an order that was given."""
+        if all(isinstance(level, int | float | np.number) for level in levels):
+            return True
+        one = self.outcome
+        values = one.call.eval(data, one.env) if hasattr(one, "call") else data[one.name]
+        given = getattr(values, "levels", None) is not None  # C(y, levels=...)
+        return given or bool(getattr(getattr(values, "dtype", None), "ordered", False))
 
     def response(self, data: pd.DataFrame, family: str, kind: str) -> Response:
         """Values of the training rows, checked against the family."""
@@ -185,6 +203,12 @@ class Terms:
                 f"family={family!r} with the response {name}: it needs a column of three or more "
                 f"levels; give data[{name!r}].astype('category')."
             )
+        if kind == "ordered" and not self._has_order(data, levels or []):
+            raise ValueError(
+                f"family={family!r} with the response {name}: its levels {levels} have no order. "
+                f"Give data[{name!r}] = pandas.Categorical(data[{name!r}], categories=[...], "
+                "ordered=True), with the levels from the lowest to the highest."
+            )
         if categorical:
             return Response(name, values.argmax(axis=1), list(one.levels))
         if kind == "binary" and levels is not None and values.ndim == 2:
@@ -198,4 +222,16 @@ class Terms:
             raise ValueError(
                 f"family={family!r} with the response {name}: it needs a column of numbers."
             )
-        return Response(name, values.astype(np.int64 if kind == "binary" else np.float64))
+        return Response(name, values.astype(np.float64))
+
+
+def _check_types(component, new: np.ndarray) -> None:
+    """Raise an error for groups that are those of training but for their type."""
+    known = {str(level): level for level in component.levels}
+    for one in new:
+        if str(one) in known:
+            types = type(one).__name__, type(known[str(one)]).__name__
+            raise ValueError(
+                f"data[{component.name!r}] holds {str(one)!r} as {types[0]}, but in training it "
+                f"was of type {types[1]}: convert the column to its type in training."
+            )

@@ -3,6 +3,7 @@
 import signal
 import time
 import warnings
+from collections.abc import Sequence
 from contextvars import ContextVar
 from multiprocessing.connection import wait
 from typing import Any, cast
@@ -22,10 +23,13 @@ from pymc_trees.distributions.forest_inputs import FunctionOfRows
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.hooks.register import STEPS
 from pymc_trees.hooks.wrap import arguments, wrap
+from pymc_trees.inference.chains.states import GROUP as STATES
 from pymc_trees.inference.chains.states import (
     STATE,
     add_states,
     is_tuning,
+    note_ends,
+    numbers_of_chains,
     result_so_far,
     state_of,
     states_only,
@@ -77,8 +81,9 @@ def _has_trees(model) -> bool:
 def _add_states(original, *args, **kwargs):
     call = arguments(original, args, kwargs)
     traces, tune, model = call["traces"], call["tune"], call["model"]
-    discards = call["discard_tuned_samples"]
-    if call["return_inferencedata"] and is_tuning(traces, tune, discards):
+    discards, in_list = call["discard_tuned_samples"], isinstance(traces, Sequence)
+    # A ZarrTrace holds the chains itself, and is not iterable.
+    if call["return_inferencedata"] and in_list and is_tuning(traces, tune, discards):
         states = states_only(traces, tune, model)
         if states is not None:
             warnings.warn(STOPPED_TUNING, stacklevel=2)
@@ -88,7 +93,8 @@ def _add_states(original, *args, **kwargs):
         declared = None if model is None else declared_group(model)
         if declared is not None:
             result[FORESTS] = xr.DataTree(declared)
-        add_states(result, traces, tune, discards, model)
+        if in_list:
+            add_states(result, traces, tune, discards, model)
     return result
 
 
@@ -412,6 +418,9 @@ def _draws_so_far(call, seconds):
     idata = result_so_far(traces, tune, seconds, discard, call["model"])
     # PyMC keeps the chains that together have most draws, and numbers them from zero.
     kept = sorted(trace.chain for trace in _choose_chains(traces, tune if discard else 0)[0])
-    return idata.map_over_datasets(
+    idata = idata.map_over_datasets(
         lambda group: group.assign_coords(chain=kept) if "chain" in group.dims else group
     )
+    if STATES in idata.children:
+        note_ends(idata, numbers_of_chains(idata))
+    return idata

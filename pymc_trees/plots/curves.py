@@ -1,5 +1,6 @@
 """Curves of f along columns, one panel a column: bands of numbers, points of levels."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from pymc_trees.core.value.text import number_labels
 from pymc_trees.plots.figure import name_values, panels_in_a_row, targets, wrapped
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.draws import SAMPLE
-from pymc_trees.posterior.reading.features import MISSING_LABEL, Feature
+from pymc_trees.posterior.reading.features import MISSING_LABEL, Feature, free_name
 
 FEW = 6
 """Values of a column up to which they are drawn as points."""
@@ -19,6 +20,8 @@ APART = 0.08
 CROWDED = 0.1
 """Of the range of an axis: ticks of numbers nearer than this would be written over each other."""
 POINT = "point"
+OURS = ("plot_axis", "kwarg", "quantile", "end", "point_x", "point_y", "point_row")
+"""Dimensions and coordinates of what is drawn."""
 WIDTH, HEIGHT, MARGIN = 290, 230, 60
 """Dots of a panel, and of all margins."""
 ALONE, LEGEND = 1.6, 120
@@ -39,10 +42,20 @@ class Curve(NamedTuple):
     apart: float = APART
 
 
+def safe_name(name: str, taken: Collection[str] = ()) -> str:
+    """A name for variables and dimensions of what is drawn; trees of xarray take no slash."""
+    return free_name(name.replace("/", "_"), {*OURS, *taken})
+
+
 def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwargs):
     """A `PlotCollection` of curves with their intervals."""
     prob = probability_of(ci_prob)
     lines, bands, points, bars, shown, threads = {}, {}, {}, {}, {}, {}
+    words: dict[str, str] = {}
+    """Names of columns, by those of what is drawn."""
+    for column in curves:
+        words[safe_name(column, words)] = column
+    curves = {name: curves[column] for name, column in words.items()}
     for name, curve in curves.items():
         x, present = places(curve)
         numbers = interval_of(curve.values, name, prob)
@@ -73,7 +86,7 @@ def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwa
         rugs = {name: _rug(curve, low - 0.06 * (high - low)) for name, curve in curves.items()}
         marks = {"marker": "|", "color": "gray", "alpha": 0.4}
         collection.map(visuals.scatter_xy, "rug", data=xr.Dataset(rugs), **marks)
-    name_axes(collection, curves, label)
+    name_axes(collection, curves, words, label)
     return collection
 
 
@@ -138,15 +151,15 @@ def stands_at(feature: Feature, cells: np.ndarray, labels: np.ndarray) -> np.nda
     return np.array([place.get(str(label), np.nan) for label in own], dtype=float)
 
 
-def name_axes(collection, curves: dict[str, Curve], label: str) -> None:
+def name_axes(collection, curves: dict[str, Curve], words: dict[str, str], label: str) -> None:
     """Names of columns, ticks of levels and of missing cells, and what is drawn."""
     for name, curve in curves.items():
         name_values(collection, name, label)
-        for target, words in targets(collection, name):
+        for target, outputs in targets(collection, name):
             backend = visuals.backend_from_object(target)
-            backend.xlabel(name, target)
-            if words:
-                backend.title(", ".join(words), target)
+            backend.xlabel(words[name], target)
+            if outputs:
+                backend.title(", ".join(outputs), target)
             labels = curve.values[curve.values.dims[-1]].to_numpy()
             x, present = places(curve)
             if are_words(labels):

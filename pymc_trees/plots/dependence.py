@@ -17,6 +17,7 @@ from pymc_trees.plots.curves import (
     name_axes,
     panels,
     places,
+    safe_name,
     stands_at,
     words_of,
     xy,
@@ -25,7 +26,7 @@ from pymc_trees.plots.figure import colour_bar, picture, targets
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.dependence import partial_dependence
-from pymc_trees.posterior.draws import SAMPLE, draws_of, thinned
+from pymc_trees.posterior.draws import SAMPLE, draws_of, with_fewer_draws
 from pymc_trees.posterior.reading.features import all_features, pair_or_features
 from pymc_trees.posterior.reading.marginal import MarginalFunction
 
@@ -48,18 +49,26 @@ def draw_pair(values, cells, few, ci_prob, rug, backend, label, **pc_kwargs):
     ``cells`` is (n, 2), the positions of rows; ``few`` is for each column whether a curve is drawn
     for each of its values.
     """
-    first, second = values.dims[-2:]
+    columns, taken = list(map(str, values.dims[-2:])), list(map(str, values.dims[:-2]))
+    for column in columns:
+        taken.append(safe_name(column, taken))
+    first, second = taken[-2:]
+    names = dict(zip((first, second), columns, strict=True))
+    values = values.rename({old: new for new, old in names.items() if new != old})
     if not any(few):
-        return _draw_map(values, cells, rug, backend, label, pc_kwargs)
+        return _draw_map(values, names, cells, rug, backend, label, pc_kwargs)
     if few[0] and not few[1]:
-        values, first, second = values.transpose(..., second, first), second, first
-    return _draw_curves(
-        values, str(first), str(second), all(few), ci_prob, backend, label, pc_kwargs
-    )
+        first, second = second, first
+    values = values.transpose(..., first, second)
+    return _draw_curves(values, names, all(few), ci_prob, backend, label, pc_kwargs)
 
 
-def _draw_curves(pair, first, second, as_points, ci_prob, backend, label, pc_kwargs):
-    """Along the first column, a colour for each value of the second."""
+def _draw_curves(pair, names, as_points, ci_prob, backend, label, pc_kwargs):
+    """Along the first column, a colour for each value of the second.
+
+    ``names`` are those of columns by those of dimensions.
+    """
+    first, second = map(str, pair.dims[-2:])
     words = words_of(pair[second].to_numpy())
     wide = SPOT * (len(words) - 1)
     beside = max(APART, wide / 2 + SPOT)  # points of missing cells are clear of the line
@@ -94,8 +103,8 @@ def _draw_curves(pair, first, second, as_points, ci_prob, backend, label, pc_kwa
         bars = _bars(ends, f"{POINT}_{first}")
         collection.map(visuals.line_xy, "interval", data=xr.Dataset({first: bars}))
         collection.map(visuals.scatter_xy, "mean", data=xr.Dataset({first: dots}))
-    name_axes(collection, {first: curve}, label)
-    collection.add_legend(second)
+    name_axes(collection, {first: curve}, names, label)
+    collection.add_legend(second, title=names[second])
     return collection
 
 
@@ -108,7 +117,7 @@ def _bars(ends: xr.DataArray, point: str) -> xr.DataArray:
     return xr.concat(flat, dim="plot_axis").assign_coords(plot_axis=["x", "y"])
 
 
-def _draw_map(values, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
+def _draw_map(values, names, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
     """Posterior means over two numeric columns, as colours with their scale."""
     first, second = map(str, values.dims[-2:])
     known = {dim: ~np.isnan(values[dim].to_numpy().astype(float)) for dim in (first, second)}
@@ -118,20 +127,22 @@ def _draw_map(values, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
     edges = np.linspace(low, high if high > low else low + 1.0, BANDS + 1)
     edges[-1] += 1e-9 * (edges[-1] - edges[0])  # the largest value is inside
     named = mean.rename({first: "point_x", second: "point_y"}).drop_vars(["point_x", "point_y"])
-    ds = xr.Dataset({label: named})
+    name = safe_name(label)
+    ds = xr.Dataset({name: named})
     collection = panels(ds, backend, pc_kwargs, beside=True)
     collection.map(_filled, "map", data=ds, x=at[0], y=at[1], levels=edges)
     if rug:
-        inside = ((cells >= [at[0][0], at[1][0]]) & (cells <= [at[0][-1], at[1][-1]])).all(axis=1)
+        lowest, highest = [one.min() for one in at], [one.max() for one in at]
+        inside = ((cells >= lowest) & (cells <= highest)).all(axis=1)
         dots = xr.DataArray(cells[inside].T, {"plot_axis": ["x", "y"]}, ["plot_axis", "point_row"])
         dots = dots * xr.ones_like(named.isel(point_x=0, point_y=0, drop=True))
         marks = {"color": "white", "alpha": 0.5, "size": 4, "width": 0}
-        collection.map(visuals.scatter_xy, "rug", data=xr.Dataset({label: dots}), **marks)
-    colour_bar(collection, "map", label, label)
-    for target, words in targets(collection, label):
+        collection.map(visuals.scatter_xy, "rug", data=xr.Dataset({name: dots}), **marks)
+    colour_bar(collection, "map", name, label)
+    for target, words in targets(collection, name):
         plot = visuals.backend_from_object(target)
-        plot.xlabel(first, target)
-        plot.ylabel(second, target)
+        plot.xlabel(names[first], target)
+        plot.ylabel(names[second], target)
         if words:
             plot.title(", ".join(words), target)
     return collection
@@ -336,13 +347,13 @@ def plot_ale(
 
 def asked(idata, model, features, X, var_name, draws, group="posterior"):
     """Draws to take, whether columns are a pair, the columns, and rows as the model holds them."""
-    idata = draws_of(idata, group)
-    function = MarginalFunction(idata, pm.modelcontext(model), var_name, data=X)
+    chosen = draws_of(idata, group)
+    function = MarginalFunction(chosen, pm.modelcontext(model), var_name, data=X)
     known = (function.schema, function.n_columns)
     pair, columns = False, all_features(*known)
     if features is not None:
         pair, columns = pair_or_features("features", features, *known)
-    return idata.isel(draw=thinned(*function.shape, draws)), pair, columns, function.rows(X, "X")
+    return with_fewer_draws(chosen, draws), pair, columns, function.rows(X, "X")
 
 
 def _varies(cells) -> bool:

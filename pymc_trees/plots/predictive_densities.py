@@ -4,6 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from arviz_stats.base import array_stats
 
+from pymc_trees.posterior.draws import SAMPLE
+
 
 def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=None, axes=None):
     """Densities of the posterior predictive at some rows, one panel a row.
@@ -16,7 +18,7 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
     rows : sequence of int
         Rows to show.
     var_name : str, default "y"
-        Variable of that group; its last dimension is the rows.
+        Variable of that group, with the dimensions chain, draw and that of the rows.
     truth : (n,) array, optional
         Observed outputs of all rows, drawn as solid lines.
     others : mapping of str to (n,) array, optional
@@ -31,8 +33,8 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
     Raises
     ------
     ValueError
-        When the group or the variable is missing, ``rows`` are not rows of it, or ``axes`` are not
-        one a row.
+        When the group or the variable is missing or has several outputs, ``rows`` are not rows of
+        it, or ``axes`` are not one a row.
 
     References
     ----------
@@ -80,8 +82,15 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
 def _drawn(tree, var_name):
     for group in ("predictions", "posterior_predictive"):
         if group in tree.children and var_name in tree[group]:
-            values = tree[group][var_name].values
-            return values.reshape(-1, values.shape[-1])
+            array = tree[group][var_name].transpose(*SAMPLE, ..., missing_dims="ignore")
+            others = [str(dim) for dim in array.dims if dim not in SAMPLE]
+            if len(others) > 1:
+                one_of_each = ", ".join(f"{dim}=0" for dim in others[:-1])
+                raise ValueError(
+                    f"{var_name} of group {group!r} has the dimensions {others}: choose an output, "
+                    f"as in idata.isel({one_of_each})."
+                )
+            return array.to_numpy().reshape(-1, array.shape[-1])
     raise ValueError(
         f"idata has no {var_name!r} in a group predictions or posterior_predictive: pass the "
         "result of pm.sample_posterior_predictive."

@@ -20,7 +20,7 @@ from pymc_trees.posterior.reading.features import (
     GRIDS,
     POINTS,
     Feature,
-    dimension_of,
+    dimensions_of,
     grid_of,
     grids_by_column,
 )
@@ -366,6 +366,7 @@ def accumulated_effects(
         parts = np.split(values, len(corners), axis=-1)
         return add_up(mean(sum(sign * f for sign, f in zip(signs, parts, strict=True))))
 
-    dims = {dimension_of(one): one.labels(ends) for one, ends in both}
+    names = dimensions_of(columns, function.dims)
+    dims = {name: one.labels(ends) for name, (one, ends) in zip(names, both, strict=True)}
     effect = function.reduced(changed, accumulate, dims, progressbar)
     return function.noted(xr.Dataset({"effect": effect}))

@@ -5,7 +5,7 @@ each row, or their means over all rows or groups of rows, computed draw by draw,
 posterior of each mean.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,10 @@ from pymc_trees.posterior.reading.features import (
     MISSING_LABEL,
     Feature,
     dimension_of,
+    dimensions_of,
     feature_of,
     features_of,
+    free_name,
     is_missing,
 )
 from pymc_trees.posterior.reading.marginal import MarginalFunction
@@ -94,7 +96,8 @@ def predictions(
     xarray.Dataset
         ``prediction`` with the dimensions chain and draw, or ``summary``, with the coordinate
         ``"mean"``, ``"0.05"``, ...; those of the outputs; and ``row``, none, or that of ``by``,
-        named by the column (``x{number}`` for an array).
+        named by the column (``x{number}`` for an array; ``row_`` and the like where that is the
+        name of another).
 
     Raises
     ------
@@ -151,7 +154,7 @@ def predictions(
             return function.noted(xr.Dataset({"prediction": values_at(rows, progressbar)}))
         return function.noted(xr.Dataset({"prediction": summaries_at(rows, wanted, progressbar)}))
     _, taken = rows.together()
-    share, dims = means_over(function, taken, by)
+    share, dims = means_over(function, taken, by, function.dims)
     means = function.reduced(taken, share, dims, progressbar)
     found = means if wanted is None else summarised(means, wanted)
     return function.noted(xr.Dataset({"prediction": found}))
@@ -198,8 +201,9 @@ def comparisons(
     xarray.Dataset
         A variable for each column, named by it (``x{number}`` for an array), with the dimensions
         chain, draw, those of the outputs, ``{column}_contrast`` and ``row``, none, or that of
-        ``by``. Contrasts are labelled "new - old". Where a number is added, rows with a missing
-        cell have no comparison: they are NaN and left out of means.
+        ``by`` (``{column}_`` where the column is compared). Contrasts are labelled "new - old".
+        Where a number is added, rows with a missing cell have no comparison: they are NaN and left
+        out of means.
 
     Raises
     ------
@@ -229,9 +233,13 @@ def comparisons(
     asked = {"data": data, "draws": draws, "random_state": random_state}
     function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows = function.rows(data)
-    share, dims = means_over(function, rows, by)
+    columns = asked_columns(variables, function)
+    names = dimensions_of([feature for feature, _ in columns], function.dims)
+    taken = {*function.dims, *names}
+    along = [free_name(f"{name}_contrast", taken) for name in names]
+    share, dims = means_over(function, rows, by, {*taken, *along})
     results = {}
-    for feature, values in asked_columns(variables, function):
+    for (feature, values), name, contrast_dim in zip(columns, names, along, strict=True):
         of_levels = values is None and feature.levels is not None
         if not of_levels and np.ndim(np.asarray(values, dtype=object)) == 0:
             function.check_known(feature, rows, "variables")
@@ -239,7 +247,6 @@ def comparisons(
         if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):
             values = (0, 1)
         cells, labels, defined = _cells(feature, x, values)
-        name = dimension_of(feature)
         contrast = np.array([f"{new} - {labels[0]}" for new in labels[1:]])
         changed = np.concatenate([with_column(rows, feature, column) for column in cells])
 
@@ -248,16 +255,26 @@ def comparisons(
             new = parts[..., 1:, :]
             return share(compare(new, np.broadcast_to(parts[..., :1, :], new.shape)), defined)
 
-        named = {f"{name}_contrast": contrast} | dims
+        named = {contrast_dim: contrast} | dims
         results[name] = function.reduced(changed, contrasts, named, progressbar)
-    return function.noted(xr.Dataset(results))
+    return function.noted(_together(results))
 
 
-def means_over(columns, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
+def _together(results: dict[str, xr.DataArray]) -> xr.Dataset:
+    """All results; xarray drops one that has the name of a dimension."""
+    found = xr.Dataset(results)
+    assert set(found.data_vars) == set(results)
+    return found
+
+
+def means_over(
+    columns, rows: np.ndarray, by, taken: Collection[str] = ()
+) -> tuple[Callable, dict[str, Any]]:
     """What makes the means over rows, the last axis, and the dimension they have instead.
 
     It takes values and, optionally, at which rows they are defined: elsewhere they are NaN, and
     left out of means. ``columns`` knows schema and number of the columns of X, as a `Function`.
+    The dimension has none of the names that are ``taken``.
     """
     if by is None or by is False:
         return _where_defined, {"row": np.arange(len(rows))}
@@ -271,7 +288,7 @@ def means_over(columns, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]
     def means(values, defined=None):
         return np.stack([_mean(values, who, defined) for who in members], axis=-1)
 
-    return means, {dimension_of(feature): feature.labels(codes)}
+    return means, {dimension_of(feature, taken): feature.labels(codes)}
 
 
 def _where_defined(values, defined=None):
@@ -385,8 +402,8 @@ def slopes(
     -------
     xarray.Dataset
         A variable for each column, named by it (``x{number}`` for an array), with the dimensions
-        chain, draw, those of the outputs, and ``row``, none, or that of ``by``; NaN at rows with a
-        missing cell, which are left out of means.
+        chain, draw, those of the outputs, and ``row``, none, or that of ``by``, as for
+        `comparisons`; NaN at rows with a missing cell, which are left out of means.
 
     Raises
     ------
@@ -409,8 +426,10 @@ def slopes(
     asked = {"data": data, "draws": draws, "random_state": random_state}
     function = MarginalFunction(idata, pm.modelcontext(model), var_name, func, **asked)
     rows, results = function.rows(data), {}
-    share, dims = means_over(function, rows, by)
-    for feature, _ in asked_columns(variables, function):
+    features = [feature for feature, _ in asked_columns(variables, function)]
+    names = dimensions_of(features, function.dims)
+    share, dims = means_over(function, rows, by, {*function.dims, *names})
+    for feature, name in zip(features, names, strict=True):
         function.check_known(feature, rows, "variables")
         if feature.levels is not None:
             raise ValueError(
@@ -432,5 +451,5 @@ def slopes(
             low, high = np.split(f, 2, axis=-1)
             return share((high - low) / width, present)
 
-        results[dimension_of(feature)] = function.reduced(changed, slope, dims, progressbar)
-    return function.noted(xr.Dataset(results))
+        results[name] = function.reduced(changed, slope, dims, progressbar)
+    return function.noted(_together(results))

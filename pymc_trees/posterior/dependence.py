@@ -11,7 +11,7 @@ from pymc_trees.arguments import check_choice, check_seed
 from pymc_trees.posterior.draws import check_answer, rows_chosen
 from pymc_trees.posterior.reading.features import (
     Feature,
-    dimension_of,
+    dimensions_of,
     grid_of,
     grids_by_column,
     pair_or_features,
@@ -137,9 +137,9 @@ def partial_dependence(
     points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
     held = HeldRows(rows[chosen], [one.column for one in columns], points)
     shape = [len(values) for values in grids]
-    dims = {
-        dimension_of(one): one.labels(values) for one, values in zip(columns, grids, strict=True)
-    }
+    names = dimensions_of(columns, function.dims)
+    labels = [one.labels(values) for one, values in zip(columns, grids, strict=True)]
+    dims = dict(zip(names, labels, strict=True))
     return function.noted(_curves(function, held, shape, chosen, dims, kind, progressbar))
 
 

@@ -15,6 +15,7 @@ from pymc_trees.distributions.tree_variable import evenly_spaced
 from pymc_trees.posterior.draws import SAMPLE, STATES, draws_of, model_of, thinned
 from pymc_trees.posterior.goals import ENTRIES, worst
 from pymc_trees.posterior.pool import ANEW, APART, PoolCheck, judge_pool, scalars_of
+from pymc_trees.posterior.reading.features import free_name
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.progress import track
@@ -429,6 +430,7 @@ def _by_parts(f: np.ndarray, scalars: dict[str, np.ndarray]) -> xr.Dataset:
     found = {"spread": [np.sqrt(f[:, k].var(axis=(0, 1)).sum()) / sd for k in parts]}
     for name, values in scalars.items():
         scale = values.std() or 1.0
+        name = free_name(name, {"part", *found})
         found[name] = [(values[:, k].mean() - values.mean()) / scale for k in parts]
     at = [(k[-1] + 1) / draws for k in parts]
     return xr.Dataset({n: ("part", np.array(v)) for n, v in found.items()}, {"part": at})

@@ -43,6 +43,8 @@ def model_of(model) -> pm.Model:
 
 
 SAMPLE = ("chain", "draw")
+DATA = ("constant_data", "observed_data")
+"""Groups without draws, of what a model was fitted to."""
 STATES = "sampling_state"
 """Group of the states from which chains go on, with a group for each chain."""
 HELD = 2**30
@@ -304,7 +306,8 @@ def draws_of(idata, group: str = "posterior"):
     """A tree whose ``posterior`` is the requested group, with the dimensions chain and draw.
 
     Chains and draws that `arviz.extract` stacked are unstacked. A random subset of draws becomes a
-    single chain. Anything else is returned unchanged: `check_draws` raises the error.
+    single chain. Groups of data come along. Anything else is returned unchanged: `check_draws`
+    raises the error.
     """
     if isinstance(idata, xr.Dataset):
         return _tree(_unstacked(idata))
@@ -316,11 +319,12 @@ def draws_of(idata, group: str = "posterior"):
     dims = idata[group].dims
     if group == "posterior" and all(dim in dims for dim in SAMPLE):
         return idata
-    return _tree(_unstacked(idata[group].to_dataset()))
+    data = {name: children[name].to_dataset() for name in DATA if name in children}
+    return _tree(_unstacked(idata[group].to_dataset()), **data)
 
 
-def _tree(posterior: xr.Dataset) -> xr.DataTree:
-    return xr.DataTree.from_dict({"posterior": posterior})
+def _tree(posterior: xr.Dataset, **data: xr.Dataset) -> xr.DataTree:
+    return xr.DataTree.from_dict({"posterior": posterior, **data})
 
 
 def _unstacked(ds: xr.Dataset) -> xr.Dataset:
@@ -350,6 +354,15 @@ def thinned(n_chains: int, n_draws: int, wanted: int | None) -> np.ndarray:
     if wanted is not None:
         each = min(-(-check_number("draws", wanted, 1) // n_chains), n_draws)
     return np.linspace(0, n_draws - 1, each).round().astype(int)
+
+
+def with_fewer_draws(idata: xr.DataTree, draws: int | None) -> xr.DataTree:
+    """The same with ``draws`` draws of its posterior; other groups may have other numbers."""
+    posterior = idata["posterior"].to_dataset()
+    taken = thinned(posterior.sizes["chain"], posterior.sizes["draw"], draws)
+    fewer = idata.copy(deep=False)
+    fewer["posterior"] = xr.DataTree(posterior.isel(draw=taken))
+    return fewer
 
 
 def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:

@@ -23,9 +23,11 @@ from pymc_trees.posterior.paths import (
     Likelihood,
     Paths,
     State,
+    observed_values,
     observed_with_trees,
     template,
 )
+from pymc_trees.posterior.reading.features import free_name
 from pymc_trees.posterior.reading.functions import function_of
 from pymc_trees.posterior.reading.whole import WholeFunction
 
@@ -76,8 +78,9 @@ def forecast(
         functions in the model; ``step``, from 0; ``rng``; or any variable of the draws. It returns
         a number for each row, or one for all.
     history : (times,) or (times, n) array, or dict of response and array, optional
-        Responses before the first step, oldest first. Default: the observed values of the model in
-        the order of its rows, for a single series that is drawn.
+        Responses before the first step, oldest first. Default: the observed values that the model
+        was fitted to, in the order of its rows and NaN where one is missing, for a single series
+        that is drawn.
     known : (steps,) or (steps, n) array, or dict of response and array, optional
         Responses of some steps that are known, NaN where they are drawn.
     var_name : str, sequence of str, or dict of str and str, optional
@@ -101,7 +104,7 @@ def forecast(
     -------
     xarray.Dataset
         Each response and computed column, with the dimensions chain, draw, step (from 1), and, for
-        several series, row.
+        several series, row; a column with the name of a dimension is called ``step_`` and the like.
 
     Raises
     ------
@@ -165,7 +168,10 @@ def forecast(
     dims = (*SAMPLE, "step") if is_single else (*SAMPLE, "step", "row")
     coords = request.coords | {"step": np.arange(1, steps + 1)}
     coords |= {} if is_single else {"row": np.arange(n)}
-    variables = {k: (dims, v[..., 0] if is_single else v) for k, v in paths.items()}
+    variables: dict[str, Any] = {}
+    for name, values in paths.items():
+        own = free_name(name, {*dims, *variables})
+        variables[own] = (dims, values[..., 0] if is_single else values)
     return xr.Dataset(variables, coords)
 
 
@@ -185,6 +191,7 @@ class _Request:
             raise ValueError(f"var_name={var_name!r}: name a function or an observed variable.")
         self.samplers = self._samplers(sample)
         tree = draws_of(idata)
+        self.fitted = tree["observed_data"] if "observed_data" in tree.children else None
         # one seed, so that a group that was not seen has the same effect in each function
         seed = int(self.rng.integers(2**31))
         asked = {"draws": draws, "random_state": seed, "data": self.parts[0]}
@@ -343,12 +350,15 @@ class _Request:
         for state in states:
             own = state.name if state.name in named else self._only_observed()
             if n == 1 and own in named and state.is_drawn and state.name not in found:
-                observed = self.model.rvs_to_values[named[own]]
-                found[state.name] = np.asarray(observed.eval(), dtype=np.float64)[:, None]
+                values = observed_values(self.model, named[own], self.fitted)
+                if values is not None:
+                    found[state.name] = values[:, None]
         deepest = dict.fromkeys(self.targets, 0)
         for state in states:
             for fill in state.fills:
                 deepest[fill.state] = max(deepest[fill.state], fill.lag)
+        for state in states:
+            self._check_complete(state, found)
         for name, lag in deepest.items():
             if lag > (length := len(found.get(name, ()))):
                 raise ValueError(
@@ -356,6 +366,18 @@ class _Request:
                     f"history={{{name!r}: ...}}, at least the last {lag} values, oldest first."
                 )
         return found
+
+    def _check_complete(self, state: State, past: Mapping[str, np.ndarray]) -> None:
+        """Raise an error where missing values would fill columns of trees that take none."""
+        if state.function is None or not state.function.table.schema.complete:
+            return
+        for fill in state.fills:
+            last = past.get(fill.state, np.empty((0, 1)))[-fill.lag :] if fill.lag else np.empty(0)
+            if np.isnan(last[: len(state.rows)]).any():
+                raise ValueError(
+                    f"history holds missing values of {fill.state} among the last {fill.lag}, and "
+                    f"soft trees take none: give history={{{fill.state!r}: ...}} without NaN."
+                )
 
     def per_state(self, argument: str, given, states, n: int) -> dict[str, np.ndarray]:
         """(times, n) numbers of responses, by name, as users give them."""

@@ -130,6 +130,14 @@ def get_interaction_inclusion(
     return xr.Dataset(variables, draws.coords | {"feature": draws.names, "other": draws.names})
 
 
+def _alike(one: ForestDraws, other: ForestDraws) -> bool:
+    """Whether columns of two forests are the same; those of arrays have no names that say it."""
+    unnamed = any(draws.schema is None or draws.schema.names is None for draws in (one, other))
+    return one.names == other.names and not (
+        unnamed and not np.array_equal(one.X_train, other.X_train)
+    )
+
+
 def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
     """Draws of a forest, (chain, draw, p) counts, and (chain, draw, p, p) of one above another.
 
@@ -139,7 +147,7 @@ def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
     names = forests_of(model, forest, soft_too=True)
     several = [ForestDraws(idata, model, name, soft_too=True) for name in names]
     names = several[0].names
-    if any(one.names != names for one in several):
+    if not all(_alike(several[0], one) for one in several[1:]):
         raise ValueError(
             f"forest={forest!r} has forests with different columns: choose from "
             f"{[one.name for one in several]}."

@@ -15,11 +15,13 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.posterior.reading.features import Feature
+from pymc_trees.posterior.reading.indices import PYTHON
 from pymc_trees.posterior.reading.table import ANY_X, Source
 from pymc_trees.posterior.reading.whole import WholeFunction
 from pymc_trees.predictors.columns import column_names
@@ -36,6 +38,30 @@ def observed_with_trees(model: pm.Model) -> dict[str, Variable]:
         return rv.ndim == 1 and bool(evaluations(parameters_of(rv), blockers=blockers))
 
     return {rv.name: rv for rv in model.observed_RVs if sees_trees(rv)}
+
+
+def observed_values(model: pm.Model, rv: Variable, fitted: Any) -> np.ndarray | None:
+    """(rows,) values of an observed vector in the order of the rows, NaN where some are missing.
+
+    Those that the model was fitted to, from the group ``observed_data`` of draws if there is one;
+    the model may have others now. None where there are several for each row.
+    """
+    known = {} if fitted is None else fitted
+    found = known[rv.name].to_numpy() if rv.name in known else model.rvs_to_values[rv].eval()
+    values = np.asarray(found, dtype=np.float64)
+    whole = next((v for v in model.deterministics if f"{v.name}_observed" == rv.name), None)
+    missing = next((v for v in model.free_RVs if v.name == f"{rv.name[:-9]}_unobserved"), None)
+    if whole is None or missing is None:
+        return values
+    if whole.ndim != 1:
+        return None
+    # PyMC has taken the vector apart: numbers of its entries, put together again, say where
+    length = model.eval_rv_shapes()[missing.name]
+    parts = {rv: np.arange(values.size), missing: np.full(length, -1)}
+    parts = {v: pt.constant(one.astype(v.dtype)) for v, one in parts.items()}
+    [numbers] = clone_replace([whole], parts, rebuild_strict=False)
+    at = np.asarray(numbers.eval(mode=PYTHON)).astype(int)
+    return np.where(at >= 0, values[at], np.nan)
 
 
 class Likelihood(WholeFunction):

@@ -107,10 +107,14 @@ def _encoding(node: xr.DataTree) -> dict[str, dict]:
 def without_rows(idata: xr.DataTree) -> xr.DataTree:
     """Draws without training rows, and without everything that has an entry for each of them."""
     forests = declarations_in(idata)
-    lengths = {declared["rows"] for declared in forests.values()}
+    declared = {one["rows"] for one in forests.values()}
+    lengths = set(declared)
     observed = idata.children.get("observed_data")
     if observed is not None:
-        lengths |= {array.shape[0] for array in observed.data_vars.values() if array.ndim}
+        for array in observed.data_vars.values():
+            # of several axes that of the rows is known by its length; else each may be that
+            sizes = set(array.shape)
+            lengths |= (sizes & declared) or sizes
     if not lengths:
         raise ValueError(
             "training_data=False: idata has neither the group forests nor observed_data, which say "

@@ -15,7 +15,7 @@ from pymc_trees.posterior.reading.functions import Expression
 from pymc_trees.survival.laws import GridLaw, TimeLaw, at_each_time, observed_of, read_law
 
 STEPWISE = "stepwise"
-"""Attribute of a Dataset: 1 where curves are steps between their times."""
+"""Attribute of a Dataset: 1 where curves are steps at their times, and change nowhere else."""
 
 
 def survival_function(
@@ -286,7 +286,8 @@ def cumulative_incidence(
     values = each_curve(law, curves, dims, progressbar, parts)
     incidence = values.isel(part=slice(1, None)).rename(part="cause").assign_coords(cause=names)
     survival = values.isel(part=0, drop=True)
-    return xr.Dataset({"incidence": incidence, "survival": survival}, attrs={STEPWISE: 1})
+    both = {"incidence": incidence, "survival": survival}
+    return xr.Dataset(both, attrs={STEPWISE: int(law.stepwise)})
 
 
 class _Causes:
@@ -400,7 +401,7 @@ def expected_events(
         return share(law.up_to(np.cumsum(mean, axis=0), 0.0))
 
     values = each_curve(law, curves, dims, progressbar)
-    return xr.Dataset({"expected": values}, attrs={STEPWISE: 1})
+    return xr.Dataset({"expected": values}, attrs={STEPWISE: int(law.stepwise)})
 
 
 def simulated(function, rows: np.ndarray, grid: np.ndarray, rng) -> np.ndarray:

@@ -38,7 +38,7 @@ class TimeLaw(ABC):
     """Survival functions of rows under the draws of a model, at given times."""
 
     stepwise: bool
-    """Whether survival changes at the times of a grid alone."""
+    """Whether survival changes at ``times`` alone, up to the last of them."""
     expression: Expression
     columns: Columns
     times: np.ndarray
@@ -68,8 +68,6 @@ class GridLaw(TimeLaw):
         Columns that the long form puts before those of the subjects.
     """
 
-    stepwise = True
-
     def __init__(self, idata, model: pm.Model, rv: Variable, times, group: str, added: int = 1):
         [p] = rv.owner.op.dist_params(rv.owner)
         self.expression = Expression(idata, model, p, rv.name, group)
@@ -91,6 +89,7 @@ class GridLaw(TimeLaw):
                 f"times up to {self.times[-1]:g}, but the hazards of the model end at "
                 f"{self.grid[-1]:g}: give earlier times."
             )
+        self.stepwise = bool(np.isin(self.grid[self.grid <= self.times[-1]], self.times).all())
 
     def rows(self, X):
         """(n, p) matrix."""

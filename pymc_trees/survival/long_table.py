@@ -51,7 +51,13 @@ def check_cause(cause: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     held = np.asarray(cause.to_numpy() if hasattr(cause, "to_numpy") else cause, dtype=object)
     if held.shape != (n,):
         raise ValueError(f"cause has shape {held.shape}: give {n} causes, one for each row of X.")
-    events = ~(pd.isna(held) | (held == 0)).astype(bool)
+    events = ~np.asarray(pd.isna(held), dtype=bool)
+    events[events] = [one != 0 for one in held[events]]  # NA has no truth value
+    if any(isinstance(one, str) and one == "0" for one in held[events]):
+        raise ValueError(
+            "cause holds the text '0', which would be one more cause: give the number 0, or None, "
+            "where a time is censored, or all causes as numbers."
+        )
     try:
         names, codes_of_events = np.unique(held[events], return_inverse=True)
     except TypeError as error:

@@ -24,7 +24,8 @@ def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=
         What happened to the rows.
     train : pair of arrays, optional
         ``(time, event)`` of the training rows, used to weight the pairs by the inverse probability
-        of censoring (Uno 2011). Default: no weights, all pairs whose order is known (Harrell).
+        of censoring (Uno 2011), which is unknown after their last time. Default: no weights, all
+        pairs whose order is known (Harrell).
     tau : float, optional
         With ``train``, events later than this are left out.
 
@@ -38,7 +39,8 @@ def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=
     ImportError
         Without scikit-survival.
     ValueError
-        Another number of rows.
+        Another number of rows; events after the follow-up of ``train``, unless ``tau`` leaves them
+        out.
 
     References
     ----------
@@ -62,8 +64,24 @@ def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=
     risk = -restricted_mean(mean, float(curve["time"][-1])).to_numpy().ravel()
     if train is None:
         return float(metrics.concordance_index_censored(outcome.event, outcome.time, risk)[0])
-    known = _structured(check_outcome(*train))
-    return float(metrics.concordance_index_ipcw(known, _structured(outcome), risk, tau=tau)[0])
+    known = check_outcome(*train)
+    _check_weights(known, outcome, tau)
+    rows = _structured(known), _structured(outcome)
+    return float(metrics.concordance_index_ipcw(*rows, risk, tau=tau)[0])
+
+
+def _check_weights(known: Outcome, outcome: Outcome, tau) -> None:
+    """Raise an error for events at which everybody of the training rows had left."""
+    end = known.time.max()
+    events = outcome.time[outcome.event]
+    events = events if tau is None else events[events < tau]
+    all_left = not known.event[known.time == end].all()
+    if (events > end).any() or (all_left and (events == end).any()):
+        raise ValueError(
+            f"train has a follow-up up to {end:g}, but there are events up to {events.max():g}, "
+            f"whose weights it does not tell: give tau={float(end)!r}, which leaves out events "
+            "from then on, or a train with a longer follow-up."
+        )
 
 
 def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> xr.Dataset:
@@ -75,7 +93,8 @@ def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> x
     Parameters
     ----------
     survival : xarray.Dataset
-        From `survival_function`, row by row. Times beyond the follow-up of the rows are left out.
+        From `survival_function`, row by row. Times beyond the follow-up of the rows, or of
+        ``train``, are left out.
     time, event : (n,) arrays
         What happened to the rows.
     train : pair of arrays, optional
@@ -114,6 +133,10 @@ def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> x
     metrics = _metrics()
     curve, outcome = _asked(survival, time, event)
     known = outcome if train is None else check_outcome(*train)
+    # what happens later does not matter at earlier times, and has no weights
+    end = known.time.max()
+    event = outcome.event & (outcome.time <= end)
+    outcome = outcome._replace(time=np.minimum(outcome.time, end), event=event)
     at = curve["time"].to_numpy()
     inside = (at >= outcome.time.min()) & (at < outcome.time.max())
     if inside.sum() < 2:

@@ -232,6 +232,24 @@ def test_frames_files_and_clones(tmp_path):
     assert effect["average"].sizes["draw"] == 8
 
 
+@pytest.mark.parametrize("z", ["binary", "dose"])
+def test_the_model_of_the_propensity_comes_back(z, tmp_path):
+    treatment = Z if z == "binary" else DOSE
+    found = causal.BayesianCausalForest(forests="one", **SMALL).fit(X, Y, treatment)
+    found.save(tmp_path / "forest.nc")
+    again = causal.BayesianCausalForest.load(tmp_path / "forest.nc")
+    np.testing.assert_array_equal(again.cate(X[:5]), found.cate(X[:5]))
+    model = again.propensity_model_
+    assert type(model) is type(found.propensity_model_)
+    np.testing.assert_array_equal(model.predict(X), found.propensity_model_.predict(X))
+    again.save(tmp_path / "again.nc")
+    twice = causal.BayesianCausalForest.load(tmp_path / "again.nc")
+    np.testing.assert_array_equal(twice.cate(X[:5]), found.cate(X[:5]))
+    with pytest.raises(ValueError, match="draws=0"):
+        twice.set_params(draws=0).fit(X, Y, treatment, propensity=P)
+    assert not hasattr(twice, "propensity_model_") and not hasattr(twice, "idata_")
+
+
 def test_a_known_effect_is_found():
     """Within 4 posterior sds, which are below a quarter of it; the naive difference is not."""
     rng = np.random.default_rng(12)

@@ -339,7 +339,9 @@ def test_draws_answer_to_the_functions_of_the_package():
 
 
 def test_chains_that_disagree_are_named():
-    with pytest.warns(ConvergenceWarning, match=r"R-hat of f is up to .*: 2 chains of 6 draws.*chains=4 "):
+    with pytest.warns(
+        ConvergenceWarning, match=r"R-hat of f is up to .*: 2 chains of 6 draws.*chains=4 "
+    ):
         pmt.BARTRegressor(m=20, draws=6, tune=0, chains=2, cores=1, random_state=1).fit(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

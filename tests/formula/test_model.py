@@ -5,6 +5,7 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+import xarray as xr
 
 import pymc_trees as pmt
 from pymc_trees.formula.families import FAMILIES, POSITIVE_ONLY
@@ -247,6 +248,9 @@ def test_terms_and_families_cross(term, y, family, others):
         ("y ~ bart(x1, k=0)", {}, ValueError, "positive number"),
         ("y ~ x1", {"family": "cumulative"}, ValueError, "three or more"),
         ("y ~ x1", {"family": "binomial"}, ValueError, "proportion"),
+        ("share ~ x1", {"family": "bernoulli"}, ValueError, "impossible under it"),
+        ("proportion(hits, w + 6) ~ x1", {"family": "binomial"}, ValueError, "whole number of at"),
+        ("site ~ x1", {"family": "cumulative"}, ValueError, r"no order. Give data\['site'\] ="),
     ],
 )
 def test_what_is_refused(formula, settings, error, words):
@@ -291,3 +295,44 @@ def test_predictions_at_new_rows_and_groups(noncentered):
     assert np.mean((effect / sd) ** 2) == pytest.approx(1, abs=0.5)
     with pytest.raises(ValueError, match="lacks the columns"):
         pmt.formula.predict(idata, made, new.drop(columns="z"))
+
+
+def test_orders_of_the_levels_of_a_response():
+    names = ["low", "mid", "top"]
+    text = DATA.assign(size=DATA["size"].astype(str))
+    unordered = DATA.assign(size=pd.Categorical(text["size"], names))
+    for data in (text, unordered):
+        with pytest.raises(ValueError, match="have no order"):
+            pmt.model("size ~ x1", data, family="cumulative")
+    remedied = text.assign(size=pd.Categorical(text["size"], categories=names, ordered=True))
+    numbers = DATA.assign(size=DATA["size"].cat.codes + 9)
+    with pytest.raises(ValueError, match=r"data\['size'\].astype\('category'\)"):
+        pmt.model("size ~ x1", numbers, family="cumulative")
+    for data, levels in (
+        (remedied, names),
+        (numbers.assign(size=numbers["size"].astype("category")), [9, 10, 11]),
+    ):
+        made = pmt.model("size ~ x1", data, family="cumulative")
+        assert list(made.coords["size_dim"]) == levels
+        values = made.rvs_to_values[made["size"]].eval()
+        np.testing.assert_array_equal(values, DATA["size"].cat.codes)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "boolean", "Int64"])
+def test_binary_responses_become_whole_numbers(dtype):
+    made = pmt.model("binary ~ x1", DATA.astype({"binary": dtype}), family="bernoulli")
+    values = made.rvs_to_values[made["binary"]].eval()
+    assert values.dtype == np.int64
+    np.testing.assert_array_equal(values, DATA["binary"])
+
+
+def test_groups_of_another_type_are_not_new_groups():
+    data = DATA.assign(g=DATA["g"].map({"a": 1, "b": 2, "c": 3}))
+    made = pmt.model("y ~ 1 + (1 | g)", data)
+    prior = pm.sample_prior_predictive(3, model=made, random_seed=1)["prior"].to_dataset()
+    idata = xr.DataTree.from_dict({"posterior": prior})
+    with pytest.raises(ValueError, match=r"data\['g'\] holds '[123]' as str, but .* type int"):
+        pmt.formula.predict(idata, made, data.assign(g=data["g"].astype(str)), progressbar=False)
+    floats = data.assign(g=data["g"].astype(float))
+    found = pmt.formula.predict(idata, made, floats, random_seed=1, progressbar=False)
+    np.testing.assert_allclose(found.predictions["mu"], prior["mu"])

@@ -98,6 +98,20 @@ UNTRIED = {
     "sample_weight: noise='density' takes weights of 0 and 1 only, since the mean of several "
     "observations does not have the density of one. Use noise='forest', or give repeated "
     "rows.": "estimators/test_density.py::test_what_makes_no_sense_is_named",
+    "idata: draws were left out, so that new ones would not follow them: of the draws up to … it "
+    "has …. Resume the whole result, and leave draws out afterwards; only the first ones may be "
+    "left out before.": "inference/test_resume.py, by both halves of "
+    "test_draws_that_new_ones_would_not_follow_are_refused",
+    "train has a follow-up up to …, but there are events up to …, whose weights it does not tell: "
+    "give tau=…, which leaves out events from then on, or a train with a longer "
+    "follow-up.": "survival/test_scores.py::"
+    "test_rows_that_are_followed_longer_than_the_training_rows",
+    "… of group … has the dimensions …: choose an output, as in "
+    "idata.isel(…).": "plots/test_answers.py::"
+    "test_predictive_densities_are_of_one_output_wherever_the_draws_stand",
+    "family=… with the response …: its levels … have no order. Give data[…] = "
+    "pandas.Categorical(data[…], categories=[...], ordered=True), with the levels from the lowest "
+    "to the highest.": "formula/test_model.py::test_orders_of_the_levels_of_a_response",
     "noise='density' needs two rows or more, but X has 1 sample. Use "
     "noise='constant'.": "estimators/test_density.py::test_one_value_of_y_and_few_rows",
     **dict.fromkeys(
@@ -480,6 +494,8 @@ UNTRIED = {
             "before it in var_name, or give a lag of at least 1.",
             "history holds … values of …, and lags reach … back: give history={…: ...}, at least "
             "the last … values, oldest first.",
+            "history holds missing values of … among the last …, and soft trees take none: give "
+            "history={…: ...} without NaN.",
             "… of … has the shape …: give (times, …), a column for each row of a step.",
             "known has … steps of …: give …, as X has.",
             "… is one array for the responses …: give a dict, …={name: array}.",

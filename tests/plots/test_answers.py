@@ -6,6 +6,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.colors import to_rgb
 from support.fitted import on_a_frame, two_functions
 
@@ -251,3 +252,18 @@ def test_a_legend_says_what_colours_of_a_swarm_are():
             np.testing.assert_allclose(one.get_facecolor()[0, :3], wanted)
             return
     raise AssertionError("the row is not drawn")
+
+
+def test_predictive_densities_are_of_one_output_wherever_the_draws_stand():
+    rng = np.random.default_rng(1)
+    y = np.stack([rng.normal(-10, 1, (1, 100, 4)), rng.normal(10, 1, (1, 100, 4))], axis=2)
+    ds = xr.Dataset({"y": (("chain", "draw", "kind", "row"), y)})
+    tree = xr.DataTree.from_dict({"predictions": ds})
+    with pytest.raises(ValueError, match=r"\['kind', 'row'\]: choose .* idata.isel\(kind=0\)"):
+        pmt.plot_predictive_densities(tree, [0])
+    last = tree.isel(kind=0)["predictions"].to_dataset().transpose("row", "chain", "draw")
+    for one in (tree.isel(kind=0), xr.DataTree.from_dict({"predictions": last})):
+        [ax] = pmt.plot_predictive_densities(one, [3])
+        x = ax.lines[0].get_xdata()
+        assert -15 < x.min() and x.max() < 0
+        plt.close(ax.figure)

@@ -4,6 +4,8 @@ from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import pymc as pm
 import pytest
 import xarray as xr
 from support.fitted import on_a_frame, on_awkward_columns
@@ -126,3 +128,55 @@ def test_the_line_of_equal_shares_counts_all_columns():
     drawn = pmt.plot_variable_inclusion(idata, model, top=2, backend="matplotlib")
     line = drawn.viz["alike"]["share"].item()
     np.testing.assert_allclose(np.unique(line.get_xdata()), 1 / 6)
+
+
+@cache
+def _of_pictures():
+    """A model of columns with a slash, or with names that pictures have for other things."""
+    rng = np.random.default_rng(2)
+    names = ["km/h", "km_h", "plot_axis", "point_x", "quantile"]
+    X = pd.DataFrame(rng.random((24, 5)), columns=names)
+    with pm.Model() as model:
+        pmt.BART("f", X, m=4, leaf=pmt.NormalLeaf(0.0, 1.0))
+        idata = pm.sample_prior_predictive(3, random_seed=1)["prior"].to_dataset()
+    return model, idata
+
+
+def words_at(drawn, name):
+    ax = axes_of(drawn, name)
+    return ax.get_xlabel(), ax.get_ylabel()
+
+
+@pytest.mark.parametrize("plot", [pmt.plot_pdp, pmt.plot_ice, pmt.plot_ale])
+def test_curves_of_columns_with_a_slash_or_a_name_of_pictures(plot):
+    model, idata = _of_pictures()
+    drawn = plot(idata, model, label="m/s", **QUIET)
+    keys = {"km_h": "km/h", "km_h_": "km_h", "plot_axis_": "plot_axis", "point_x_": "point_x"}
+    for key, name in keys.items():
+        assert words_at(drawn, key)[0] == name
+    assert words_at(drawn, "km_h")[1] == "m/s"
+
+
+@pytest.mark.parametrize("name", ["km/h", "plot_axis", "point_x", "quantile"])
+def test_pairs_of_columns_with_a_slash_or_a_name_of_pictures(name):
+    model, idata = _of_pictures()
+    drawn = pmt.plot_pdp(idata, model, ("km_h", name), grid=8, label="m/s", **QUIET)
+    assert words_at(drawn, "m_s") == ("km_h", name)
+    drawn = pmt.plot_pdp(idata, model, ("km_h", name), grid={name: 2, "km_h": 8}, **QUIET)
+    assert words_at(drawn, "km_h") == ("km_h", "partial dependence")
+    assert drawn.viz["figure"].item().legends[0].get_title().get_text() == name
+    drawn = pmt.plot_pdp(idata, model, ("km_h", name), grid={name: 8, "km_h": 2}, **QUIET)
+    assert drawn.viz["figure"].item().legends[0].get_title().get_text() == "km_h"
+
+
+def test_the_rug_of_a_map_does_not_depend_on_the_order_of_the_grid():
+    model, idata = _of_pictures()
+    rugs = [
+        points_of(axes_of(drawn, "partial dependence").collections[-1:])
+        for drawn in (
+            pmt.plot_pdp(idata, model, (1, 2), grid=np.linspace(*ends, 8), **QUIET)
+            for ends in ((0.0, 1.0), (1.0, 0.0))
+        )
+    ]
+    assert len(rugs[0]) == 24
+    np.testing.assert_array_equal(*rugs)

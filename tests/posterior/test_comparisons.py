@@ -182,3 +182,50 @@ def test_what_is_wrong_is_said(fitted, call, options, message):
     model, idata = fitted
     with pytest.raises(ValueError, match=message):
         getattr(pmt, call)(idata, model, **options)
+
+
+def test_means_by_the_column_that_is_compared_keep_the_comparison(fitted):
+    model, idata = fitted
+    given = {"progressbar": False}
+    found = pmt.comparisons(idata, model, ["dose", "age"], by="dose", **given)
+    each = pmt.comparisons(idata, model, "dose", **given)["dose"]
+    assert found["dose"].dims == ("chain", "draw", "dose_contrast", "dose_")
+    assert found["age"].dims == ("chain", "draw", "age_contrast", "dose_")
+    slopes = pmt.slopes(idata, model, "dose", by="dose", **given)["dose"]
+    steep = pmt.slopes(idata, model, "dose", **given)["dose"]
+    for dose in (0.0, 1.0, 2.0):
+        here = {"row": np.flatnonzero(frame().dose == dose)}
+        np.testing.assert_allclose(found["dose"].sel(dose_=dose), each.isel(here).mean("row"))
+        np.testing.assert_allclose(slopes.sel(dose_=dose), steep.isel(here).mean("row"))
+
+
+def test_columns_with_the_name_of_an_output_or_of_each_other_keep_their_results():
+    X = frame().rename(columns={"age": "kind", "dose": "kind_"})
+    with pm.Model(coords={"kind": ["low", "high"], "obs": range(N)}) as model:
+        pmt.BART("f", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0), dims=("kind", "obs"))
+        idata = pm.sample_prior_predictive(3, random_seed=1)
+    idata["posterior"] = idata["prior"].copy()
+    given = {"progressbar": False}
+    assert pmt.predictions(idata, model, by="kind", **given)["prediction"].dims[2:] == (
+        "kind",
+        "kind_",
+    )
+    found = pmt.comparisons(idata, model, ["kind", "kind_"], by="kind", **given)
+    assert found["kind_"].dims[2:] == ("kind", "kind__contrast", "kind___")
+    assert found["kind__"].dims[2:] == ("kind", "kind___contrast", "kind___")
+    assert set(pmt.slopes(idata, model, ["kind", "kind_"], **given)) == {"kind_", "kind__"}
+    pair = pmt.partial_dependence(idata, model, ("kind", "kind_"), grid=3, **given)["average"]
+    assert pair.dims[2:] == ("kind", "kind_", "kind__")
+    effect = pmt.accumulated_effects(idata, model, "kind", **given)["effect"]
+    assert effect.dims[2:] == ("kind", "kind_")
+
+
+def test_means_by_a_column_called_summary_have_summaries():
+    X = frame().rename(columns={"dose": "summary"})
+    with pm.Model() as model:
+        pmt.BART("f", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0))
+        idata = pm.sample_prior_predictive(3, random_seed=1)["prior"].to_dataset()
+    given = {"by": "summary", "progressbar": False}
+    means = pmt.predictions(idata, model, **given)["prediction"]
+    found = pmt.predictions(idata, model, summary="mean", **given)["prediction"]
+    np.testing.assert_allclose(found.sel(summary="mean"), means.mean(["chain", "draw"]))

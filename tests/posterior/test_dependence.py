@@ -184,3 +184,18 @@ def test_a_grid_that_is_too_fine_is_refused_before_it_is_made(fitted, kind, word
     fine = np.linspace(0, 1, 40_000)
     with pytest.raises(ValueError, match=rf"kind='{kind}': .*GB; reduce it {words}"):
         pmt.partial_dependence(idata, model, ("age", "dose"), grid=fine, kind=kind)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_fewer_draws_beside_groups_with_other_numbers_of_draws(fitted):
+    model, idata = fitted
+    both = idata.copy()
+    both["prior"] = xr.DataTree(idata.posterior.to_dataset().isel(draw=[0], chain=[0]))
+    given = {"draws": 4, "progressbar": False}
+    want = pmt.predictions(idata.isel(draw=[0, 3]), model)["prediction"]
+    np.testing.assert_array_equal(pmt.predictions(both, model, **given)["prediction"], want)
+    assert both.posterior.sizes["draw"] == 4
+    for plot in (pmt.plot_pdp, pmt.plot_ice, pmt.plot_ale):
+        plot(both, model, "dose", backend="none", **given)
+    one = pmt.partial_dependence(both, model, "dose", group="prior", **given)["average"]
+    assert one.sizes["draw"] == 1

@@ -11,7 +11,13 @@ from support.fitted import on_a_frame, two_functions
 from support.small_models import bart_model, sample, soft_model
 
 import pymc_trees as pmt
-from pymc_trees.posterior.diagnosis import cells_of, columns_of_trees, directions, explained
+from pymc_trees.posterior.diagnosis import (
+    _by_parts,
+    cells_of,
+    columns_of_trees,
+    directions,
+    explained,
+)
 from pymc_trees.posterior.reading.forests import ForestDraws
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -185,3 +191,12 @@ def test_the_picture(independent, backend):
     model, idata = independent
     drawn = pmt.plot_diagnosis(pmt.diagnose(idata, model, progressbar=False), backend=backend)
     assert set(drawn.viz["plot"].data_vars) == {"rows", "columns", "run"}
+
+
+def test_scalars_called_as_the_numbers_of_a_run_do_not_replace_them():
+    f = np.random.default_rng(1).normal(size=(2, 40, 1, 5))
+    scalars = {"spread": f[..., 0, 0], "part": f[..., 0, 1]}
+    run, alone = _by_parts(f, scalars), _by_parts(f, {})
+    np.testing.assert_array_equal(run["spread"], alone["spread"])
+    np.testing.assert_array_equal(run["part"], alone["part"])
+    assert set(run.data_vars) == {"spread", "spread_", "part_"}

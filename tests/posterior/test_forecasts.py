@@ -429,3 +429,70 @@ def test_what_else_is_refused():
     for given in ({"var_name": "y"}, {"var_name": {"c": "mu"}, "sample": lambda value: value}):
         found = pmt.forecast(draws, censored, 2, lags={"x0": 1}, **given, **QUIET)
         assert dict(found.sizes) == {"chain": 1, "draw": 4, "step": 2}
+
+
+def autoregression(y, is_data=False):
+    """A model of a series by its last value, and draws of its prior with the data of the fit."""
+    before = np.append(0.0, Y[:-1])[:, None]
+    with pm.Model() as model:
+        mu = pmt.BART("mu", pm.Data("X", before), m=4, leaf=LEAF)
+        observed = pm.Data("observed", y) if is_data else y
+        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=observed)
+        prior = pm.sample_prior_predictive(4, random_seed=3)
+    groups = {"posterior": prior["prior"].to_dataset()}
+    groups["observed_data"] = prior["observed_data"].to_dataset()
+    return model, xr.DataTree.from_dict(groups)
+
+
+def pasts(model, idata, **options):
+    """The history that `forecast` begins with, and its first values of mu."""
+    seen = []
+
+    def sample(history, value):
+        seen.append(next(iter(history.values()))[:, 0].copy())
+        return value
+
+    found = pmt.forecast(idata, model, 1, lags={"x0": 2}, sample=sample, **options, **QUIET)
+    return seen[0], next(iter(found.values())).to_numpy()[..., 0]
+
+
+def test_the_past_is_that_of_the_fit_when_the_model_has_other_data():
+    model, idata = autoregression(Y, is_data=True)
+    pm.set_data({"X": np.zeros((5, 1)), "observed": np.zeros(5)}, model=model)
+    np.testing.assert_array_equal(pasts(model, idata)[0], Y)
+    lacking = xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset()})
+    np.testing.assert_array_equal(pasts(model, lacking)[0], np.zeros(5))
+
+
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_missing_responses_stay_at_their_rows():
+    y = np.where(np.isin(np.arange(N), (3, N - 2)), np.nan, Y)
+    model, idata = autoregression(y)
+    past, value = pasts(model, idata)
+    np.testing.assert_array_equal(past, y)
+    at_missing = pmt.predictions(idata, model, np.array([[np.nan]]), **QUIET)["prediction"]
+    np.testing.assert_array_equal(value, at_missing[..., 0])
+
+
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_soft_trees_want_a_past_without_missing_responses():
+    y = np.where(np.arange(N) == N - 2, np.nan, Y)
+    with pm.Model() as model:
+        mu = pmt.SoftBART("mu", np.append(0.0, Y[:-1])[:, None], Y, m=2)
+        pm.Normal("y", mu, 1.0, observed=y)
+    idata = prior_of(model)
+    with pytest.raises(ValueError, match=r"history holds missing values.*without NaN"):
+        pasts(model, idata)
+    assert pasts(model, idata, history=Y)[0].size == N
+
+
+def test_a_column_called_step_is_computed_and_has_an_underscore():
+    table = lagged().rename(columns={"month": "step"})[["step", "last"]]
+    with pm.Model() as model:
+        mu = pmt.BART("mu", table, m=4, leaf=LEAF)
+        pm.Normal("y", mu, 1.0, observed=Y, shape=mu.shape)
+    rule = {"step": lambda step: (N + step) % 4}
+    found = pmt.forecast(prior_of(model), model, 3, lags={"last": 1}, update=rule, **QUIET)
+    assert set(found.data_vars) == {"step_", "y"}
+    np.testing.assert_array_equal(found["step_"][0, 0], (N + np.arange(3)) % 4)
+    np.testing.assert_array_equal(found["step"], [1, 2, 3])

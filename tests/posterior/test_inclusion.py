@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 from support.fitted import on_a_frame, two_functions
@@ -96,3 +97,23 @@ def test_progress_is_shown_unless_it_is_not_wanted(wanted, capsys, monkeypatch):
         assert bool(capsys.readouterr().out) is wanted
     pmt.summarise_trees(idata, model, tree=0, progressbar=wanted)
     assert bool(capsys.readouterr().out) is wanted
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_counts_of_forests_add_up_where_their_columns_are_the_same(is_same):
+    """Columns of arrays have no names of their own."""
+    rng = np.random.default_rng(2)
+    X = rng.random((12, 2))
+    other = X.copy() if is_same else rng.random((12, 2))
+    with pm.Model() as model:
+        leaf = pmt.NormalLeaf(0.0, 1.0)
+        parts = [pmt.BART(name, x, m=2, leaf=leaf) for name, x in (("f", X), ("h", other))]
+        pm.Deterministic("t", parts[0] + parts[1])
+        idata = pm.sample_prior_predictive(3, random_seed=1)["prior"].to_dataset()
+    given = {"forest": "t", "progressbar": False}
+    for count in (pmt.get_variable_inclusion, pmt.get_interaction_inclusion):
+        if is_same:
+            assert count(idata, model, **given).sizes["feature"] == 2
+            continue
+        with pytest.raises(ValueError, match=r"forest='t' has forests with different columns"):
+            count(idata, model, **given)

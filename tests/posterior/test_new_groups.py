@@ -427,6 +427,23 @@ def test_data_of_the_fit_are_needed_for_a_covariance():
         predict(model, idata, SEEN + NEW, ["a"], x=PLACES)
 
 
+@pytest.mark.parametrize("group", ["posterior", "prior"])
+def test_pictures_of_fewer_draws_have_the_data_of_the_fit(group):
+    def prior(model):
+        x = model["x"]
+        return pm.MvNormal("a", pm.math.zeros_like(x), kernel(x, 1.0), dims="school")
+
+    model = declare(prior, x=PLACES[:3])
+    with model:
+        pm.Deterministic("rate", model["f"] + model["a"][model["g"]])
+    idata = prior_draws(model, 5)
+    idata["prior"] = xr.DataTree(idata["prior"].to_dataset().isel(draw=slice(3)))
+    new = {"g": np.array([0, 4]), "X": X[:2], "x": PLACES}
+    pmt.set_data(new, model, coords={"school": SEEN + NEW})
+    given = {"draws": 2, "group": group, "progressbar": False}
+    pmt.plot_pdp(idata, model, 0, var_name="rate", backend="none", **given)
+
+
 def test_coordinates_that_do_not_exist():
     model = declare(centred)
     with pytest.raises(ValueError, match="not dimensions of the model"):

@@ -11,6 +11,8 @@ from support.small_models import FAST
 
 import pymc_trees as pmt
 from pymc_trees.posterior import draws
+from pymc_trees.posterior.declarations import declared_group
+from pymc_trees.posterior.saving import without_rows
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 37
@@ -160,3 +162,22 @@ def test_one_warning_of_lazy_draws_that_are_slow(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr(draws, "_slow", set())
     monkeypatch.setattr(draws, "HELD", 2**30)
     predict(pmt.open(path))
+
+
+# ----------------------------------------------------------------------- Models of several outputs
+
+
+@pytest.mark.parametrize(("declares", "kept"), [(True, {"s"}), (False, set())])
+def test_parameters_of_outputs_stay_where_the_number_of_rows_is_declared(declares, kept):
+    n_outputs = 3
+    with pm.Model() as model:
+        f = pmt.BART("f", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0), shape=(n_outputs, N))
+        own, s = pm.Normal("own", shape=N), pm.HalfNormal("s", shape=n_outputs)
+        pm.Normal("y", f + own, s[:, None], observed=np.zeros((n_outputs, N)))
+        idata = pm.sample_prior_predictive(2, random_seed=1)
+    groups = {"posterior": idata["prior"].to_dataset()}
+    groups["observed_data"] = idata["observed_data"].to_dataset()
+    if declares:
+        groups["forests"] = declared_group(model)
+    left = without_rows(xr.DataTree.from_dict(groups))["posterior"].data_vars
+    assert {name for name in left if "forest" not in name} == kept

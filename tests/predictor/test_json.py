@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,13 +13,22 @@ from support.generated_forests import forest, frame_of, predictor_of, rows_of
 
 import pymc_trees as pmt
 
+
+def outputs_with_slopes(columns):
+    """Two outputs that share trees, whose leaves have slopes."""
+    leaf = pmt.LinearLeaf(0.1, 0.3, columns=columns)
+    return models.mixed(leaf=leaf, shape=(2, models.N), separate_trees=False)
+
+
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 MORE = ("expressions", "counterfactual", "basis with covariances")
 """Expressions with operations that the reader does not have."""
 CASES = {
     **{k: v for k, v in models.CASES.items() if k not in MORE},
     "lognormal": lambda: models.response("lognormal"),
-}
+    **{f"slopes of outputs, {columns}": partial(outputs_with_slopes, columns)
+       for columns in ("parent", "path", "all")},
+}  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------- the reader
@@ -46,12 +56,14 @@ def tree(forest, node, x):
     value, slopes = nodes["value"][node], forest.get("slopes")
     if not slopes:
         return value
+    n = forest["outputs"]
+    total = value[:n]
     for k, j in enumerate(slopes["columns"]):
         if x[j] is not None:
             low, high = (slopes["low"][k], slopes["high"][k]) if slopes["clipped"] else (x[j],) * 2
             z = (min(max(x[j], low), high) - slopes["mean"][k]) / slopes["sd"][k]
-            value = [value[0] + value[1 + k] * z, *value[1:]]
-    return value[:1]
+            total = [v + z * s for v, s in zip(total, value[n * (k + 1) :])]
+    return total
 
 
 def soft_tree(forest, t, node, x, weight=1.0):

@@ -1,6 +1,7 @@
 """Models of ONNX in ONNX Runtime against the predictor that they were made of."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,19 @@ onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 Q = (0.05, 0.5, 0.93)
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
+
+
+def outputs_with_slopes(columns):
+    """Two outputs that share trees, whose leaves have slopes."""
+    leaf = pmt.LinearLeaf(0.1, 0.3, columns=columns)
+    return models.mixed(leaf=leaf, shape=(2, models.N), separate_trees=False)
+
+
+CASES = {
+    **{name: case for name, case in models.CASES.items() if name != "soft"},
+    **{f"slopes of outputs, {columns}": partial(outputs_with_slopes, columns)
+       for columns in ("parent", "path", "all")},
+}  # fmt: skip
 
 
 def results(made, given):
@@ -53,9 +67,9 @@ def cells(one, given):
 
 
 @pytest.mark.filterwarnings("ignore:.*none of the new values:UserWarning")
-@pytest.mark.parametrize("name", [name for name in models.CASES if name != "soft"])
+@pytest.mark.parametrize("name", CASES)
 def test_functions(name):
-    case = models.CASES[name]()
+    case = CASES[name]()
     predictor = pmt.predictor(case.idata, case.model)
     given = case.new
     if isinstance(given, np.ndarray):

@@ -1,6 +1,7 @@
 """Queries in DuckDB and SQLite against the predictor that they were written from."""
 
 import sqlite3
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -77,12 +78,20 @@ def of_two_columns(**settings):
     return models.forest(models.FRAME[["a", "b"]], models.new_frame()[["a", "b"]], **settings)
 
 
+def outputs_with_slopes(columns):
+    """Two outputs that share trees, whose leaves have slopes."""
+    leaf = pmt.LinearLeaf(0.1, 0.3, columns=columns)
+    return models.mixed(leaf=leaf, shape=(2, models.N), separate_trees=False)
+
+
 NAMED = {
     "numbers": lambda: of_two_columns(),
     "grid": lambda: of_two_columns(n_cuts=5),
     **{name: models.CASES[name] for name in (
         "mixed", "onehot", "decision tree", "slope of the parent", "slopes of the path", "slopes",
         "several inputs", "outputs", "forests of outputs", "counterfactual")},
+    **{f"slopes of outputs, {columns}": partial(outputs_with_slopes, columns)
+       for columns in ("parent", "path", "all")},
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from support.fitted import predicted_of
 
 import pymc_trees as pmt
 from pymc_trees import survival
+from pymc_trees.survival.long_table import check_cause
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 40
@@ -148,3 +149,12 @@ def test_variables_that_are_not_those_of_competing_risks(given, words):
     model, idata = other_columns()
     with pytest.raises(ValueError, match=words):
         survival.cumulative_incidence(idata, model, NEW, group="prior", **given, **QUIET)
+
+
+@pytest.mark.parametrize("dtype", ["string", "Int64", "category", object])
+def test_missing_causes_of_pandas_are_censored(dtype):
+    given = pd.Series([1, 2, None, 1], dtype="Int64")
+    causes = given if dtype == "Int64" else given.map({1: "a", 2: "b"}).astype(dtype)
+    names, codes = check_cause(causes, 4)
+    assert names.tolist() == ([1, 2] if dtype == "Int64" else ["a", "b"])
+    assert codes.tolist() == [0, 1, -1, 0]

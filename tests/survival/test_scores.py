@@ -113,6 +113,25 @@ def test_the_truth_scores_better_than_a_coin():
     assert float(survival.brier_score(exact, TIME, np.ones(N))["integrated"]) < 0.25
 
 
+def test_rows_that_are_followed_longer_than_the_training_rows():
+    found, end = curves(), 0.8
+    train = np.minimum(SEEN, end), EVENT & (SEEN <= end)
+    with pytest.raises(ValueError, match=r"train has a follow-up up to 0.8.*tau=0.8"):
+        survival.concordance(found, SEEN, EVENT, train=train)
+    alive = staying(*train)(np.minimum(SEEN, end))
+    weights = np.divide(1.0, alive, out=np.zeros(N), where=alive > 0) ** 2
+    wanted = pairs(-areas(found), SEEN, EVENT & (SEEN < end), weights)
+    ours = survival.concordance(found, SEEN, EVENT, train=train, tau=end)
+    assert ours == pytest.approx(wanted, rel=1e-12)
+    # no score before the end depends on what happens after it
+    scores = survival.brier_score(found, SEEN, EVENT, train=train)
+    np.testing.assert_array_equal(scores["time"], TIMES[(TIMES >= SEEN.min()) & (TIMES < end)])
+    assert not train[1][train[0] == end].any()
+    longer = survival.brier_score(found, SEEN, EVENT, train=(SEEN, EVENT | (SEEN == SEEN.max())))
+    at = scores["time"]
+    np.testing.assert_allclose(scores["brier"], longer["brier"].sel(time=at), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -311,3 +311,19 @@ def test_areas_under_curves():
             found = survival.restricted_mean(given, horizon)
             assert found.dims == ("chain", "draw", "row")
             np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-3)
+
+
+def test_curves_at_few_times_of_the_grid_are_no_steps():
+    """Between the times of a coarser grid they go on changing: the mean is that of all times."""
+    model = survival.discrete_time(X, TIME, EVENT, times=20, m=5)
+    idata = pm.sample_prior_predictive(4, model=model, random_seed=1)
+    given = {"group": "prior", **QUIET}
+    full = survival.survival_function(idata, model, X, **given)
+    grid = full["time"].to_numpy()
+    few = survival.survival_function(idata, model, X, grid[1::2], **given)
+    early = survival.survival_function(idata, model, X, grid[:10], **given)
+    assert [one.attrs["stepwise"] for one in (full, few, early)] == [1, 0, 1]
+    horizon = float(grid[-1])
+    wanted, found = (survival.restricted_mean(one, horizon).mean() for one in (full, few))
+    between = np.diff(np.append(0.0, grid)).max()
+    assert abs(float(found - wanted)) < between / 2

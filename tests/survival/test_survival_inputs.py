@@ -102,6 +102,7 @@ def test_late_entry_and_recurrent_events_do_not_go_together():
         ({"cause": CAUSE > 0}, r"cause names \[True\]: competing risks need"),
         ({"cause": np.zeros(N)}, r"cause names \[\]"),
         ({"cause": [None, "death", None, "death", None, "death"]}, r"cause names \['death'\]"),
+        ({"cause": CAUSE.astype(str)}, "cause holds the text '0'.*the number 0, or None"),
         ({"cause": [1, "death", None, "death", None, "death"]}, "cause must hold numbers or text"),
         ({"link": "cauchit"}, "link='cauchit'.*'cloglog'"),
         ({"m": 0}, "m=0"),

@@ -19,9 +19,12 @@ from pymc_trees.inference.chains.states import (
     REASON,
     StoppedChain,
     check_checkpoint,
+    labels_of_draws,
     longest_tuning,
+    note_ends,
     numbers_of_chains,
     read_states,
+    with_its_states,
 )
 from pymc_trees.posterior.saving import LEFT_OUT
 
@@ -255,7 +258,8 @@ def resume(
     ----------
     idata : xarray.DataTree
         Result of `pymc.sample`, `sample_chains` or `resume` for this model; or a file of such a
-        result, or a checkpoint, read by ``xarray.open_datatree``.
+        result, or a checkpoint, read by ``xarray.open_datatree``. Some of its chains go on alone,
+        ``idata.isel(chain=[0, 2])``; of its draws only the first ones may be left out.
     model : pymc.Model, optional
         The same model with the same data. Default: the model on the context stack.
     draws : int, default 1000
@@ -281,7 +285,7 @@ def resume(
     ------
     ValueError
         For draws without states, with the states of other steps or options, or of a model with
-        other data or trees.
+        other data or trees; for draws that are thinned or lack the last ones.
     TypeError
         For an argument that `pymc.sample` does not have, or that follows from the draws.
 
@@ -332,6 +336,7 @@ def resume(
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot be resumed. {idata[GROUP].attrs[REASON]}")
     check_data(idata, model)
+    idata = with_its_states(idata)
     checks = options.pop("compute_convergence_checks", True)
     chains, tune = len(idata[GROUP].children), longest_tuning(idata)
 
@@ -376,20 +381,19 @@ def _merge_draws(old: xr.DataTree, new: xr.DataTree) -> xr.DataTree:
     """
     numbers = numbers_of_chains(old)
     recorded = numbers_of_chains(new) or list(range(len(numbers)))
-    coords = [node["chain"].to_numpy() for node in old.children.values() if "chain" in node.dims]
-    chain = (coords[0] if coords else np.array(numbers))[recorded]
+    labels = labels_of_draws(old)
+    chain = (np.array(numbers) if labels is None else labels[0])[recorded]
     groups = {}
     for name, node in old.children.items():
         if name == GROUP:
             continue
         first = node.to_dataset()
+        has_draws = "draw" in first.dims
+        if has_draws and name not in new.children and not name.startswith("warmup_"):
+            continue
         if "chain" in first.dims:
             first = first.isel(chain=recorded)
-        if name not in new.children:
-            if name.startswith("warmup_") or "draw" not in first.dims:
-                groups[name] = xr.DataTree(first)
-            continue
-        if "draw" not in first.dims:
+        if not has_draws or name not in new.children:
             groups[name] = xr.DataTree(first)
             continue
         second, start = new[name].to_dataset(), int(first["draw"][-1]) + 1
@@ -409,4 +413,6 @@ def _merge_draws(old: xr.DataTree, new: xr.DataTree) -> xr.DataTree:
     result.attrs.update(old.attrs or new.attrs)
     states = {f"chain_{chain[j]}": new[GROUP][f"chain_{k}"] for j, k in enumerate(recorded)}
     result[GROUP] = xr.DataTree.from_dict(states) if new[GROUP].children else new[GROUP].copy()
+    if new[GROUP].children:
+        note_ends(result, chain.tolist())
     return result

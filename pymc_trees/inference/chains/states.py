@@ -127,6 +127,13 @@ REASON = "missing_because"
 TUNING = "remaining_tuning"
 """Attribute of the group of a chain in tuning: remaining tuning iterations."""
 
+CHAIN, LAST = "chain", "last_draw"
+"""Attributes of the group of a chain: its label in the draws, and that of the last draw before its
+end, or before its draws ahead. Whoever selects chains or draws leaves states as they are."""
+
+DRAWN = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
+"""Groups of the draws of a run, first those after tuning."""
+
 
 class StoppedChain(NamedTuple):
     """A chain that stopped."""
@@ -219,6 +226,73 @@ def add_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, mod
     states = _states_group(included, int(length), tune, model)
     if states is not None:
         idata[GROUP] = states
+        note_ends(idata, numbers_of_chains(idata))
+
+
+def note_ends(idata: xr.DataTree, numbers: Sequence[int]) -> None:
+    """Note at the states, numbered in the order of the chains, which draws they follow."""
+    labels = labels_of_draws(idata)
+    if labels is None or not numbers:
+        return
+    chains, draws = labels
+    for number, chain in zip(numbers, chains, strict=True):
+        idata[GROUP][f"chain_{number}"].attrs |= {CHAIN: int(chain), LAST: int(draws[-1])}
+
+
+def labels_of_draws(idata: xr.DataTree) -> tuple[np.ndarray, np.ndarray] | None:
+    """Labels of the chains and of the draws; None of a run that stopped before it had any."""
+    for name in DRAWN:
+        if name in idata.children and {"chain", "draw"} <= set(idata[name].coords):
+            chains, draws = (idata[name][dim].to_numpy() for dim in ("chain", "draw"))
+            return chains.reshape(-1), draws.reshape(-1)
+    return None
+
+
+def with_its_states(idata: xr.DataTree) -> xr.DataTree:
+    """The draws, with the states of the chains that they have, numbered in their order.
+
+    Raises
+    ------
+    ValueError
+        For chains without states, and where draws are missing before the end of the chains.
+    """
+    labels = labels_of_draws(idata)
+    if labels is None:
+        return idata
+    chains, draws = labels
+    states = idata[GROUP].children
+    by_label = {
+        int(states[f"chain_{number}"].attrs.get(CHAIN, number)): states[f"chain_{number}"]
+        for number in numbers_of_chains(idata)
+    }
+    chosen = chains.tolist()
+    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(by_label):
+        raise ValueError(
+            f"idata: its chains {chosen} are not those whose states it holds, {list(by_label)}: "
+            "chains were renamed, or those of several runs joined. Resume each result as it was "
+            "returned, or some of its chains, such as idata.isel(chain=[0])."
+        )
+    last = max((int(by_label[chain].attrs.get(LAST, -1)) for chain in chosen), default=-1)
+    if not draws.size or (np.diff(draws) != 1).any() or last not in (-1, draws[-1]):
+        has = f"{draws.size} from {draws[0]} to {draws[-1]}" if draws.size else "none"
+        raise ValueError(
+            "idata: draws were left out, so that new ones would not follow them: of the draws up "
+            f"to {max([last, *draws.tolist()])} it has {has}. Resume the whole result, and leave "
+            "draws out afterwards; only the first ones may be left out before."
+        )
+    kept = {f"chain_{k}": by_label[chain] for k, chain in enumerate(chosen)}
+    result = idata.map_over_datasets(_with_axes)
+    result.attrs = dict(idata.attrs)
+    result[GROUP] = xr.DataTree.from_dict(kept)
+    return result
+
+
+def _with_axes(group: xr.Dataset) -> xr.Dataset:
+    """With axes for chains and draws, where one chain or draw was selected."""
+    lacking = [dim for dim in ("chain", "draw") if dim in group.coords and dim not in group.dims]
+    if not lacking:
+        return group
+    return group.expand_dims(lacking).transpose("chain", "draw", ..., missing_dims="ignore")
 
 
 def _states_group(traces, length: int | None, tune: int, model) -> xr.DataTree | None:

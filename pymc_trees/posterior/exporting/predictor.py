@@ -9,6 +9,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.random_columns import latent_part
 from pymc_trees.distributions.data.table import n_random_columns
+from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.draws import (
     SAMPLE,
@@ -330,7 +331,9 @@ class _Maker:
     def add_parameters(self, names: Sequence[str] | None) -> None:
         """Drawn numbers by name, or all scalars and vectors without an entry for each row."""
         if names is None:
+            # the model may have other rows now than those that it was fitted to
             rows = {len(s.values) for s in self.sources}
+            rows |= {len(training_rows(forest)) for forest in self.forests}
             known = [*self.model.free_RVs, *self.model.deterministics]
             names = [
                 str(v.name)
@@ -338,7 +341,7 @@ class _Maker:
                 if v.name in self.posterior
                 and not is_tree_variable(v)
                 and not _evaluates(self.model, v)
-                and not rows & set(self.posterior[v.name].shape[2:])
+                and not rows & self._sizes(v.name)
             ]
         for name in names:
             if name not in self.posterior:
@@ -348,6 +351,10 @@ class _Maker:
                 )
             self.drawn.setdefault(name, self._draw(name))
             self.parameters.append(name)
+
+    def _sizes(self, name) -> set[int]:
+        """Of a variable of the draws, wherever chains and draws stand among its axes."""
+        return {n for dim, n in self.posterior[name].sizes.items() if dim not in SAMPLE}
 
     # ----------------------------------------------------------------------------- What is made
 

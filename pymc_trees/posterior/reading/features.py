@@ -1,7 +1,7 @@
 """What users name: columns of X, values that stand for each, and keywords of pymc-bart."""
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ POINTS = 20
 """Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""
 MISSING_LABEL = "(missing)"
 GRIDS = ("quantile", "linear")
-RESERVED = (*SAMPLE, "row", "average", "individual", "effect", "prediction")
+RESERVED = (*SAMPLE, "row", "average", "individual", "effect", "prediction", "summary")
 """Dimensions and variables of results, which no column can share its name with."""
 
 
@@ -74,11 +74,25 @@ def column_words(names: tuple[str, ...] | None, n_columns: int) -> list[str]:
     return [f"x{j}" for j in range(n_columns)] if names is None else list(names)
 
 
-def dimension_of(feature: Feature) -> str:
-    """Name of a column in results, with an underscore after it where that is a name of ours."""
-    if not isinstance(feature.name, str):
-        return f"x{feature.name}"
-    return f"{feature.name}_" if feature.name in RESERVED else feature.name
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with underscores after it where it is taken."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def dimension_of(feature: Feature, taken: Collection[str] = ()) -> str:
+    """Name of a column in results, with an underscore after it where that is taken, or ours."""
+    name = feature.name if isinstance(feature.name, str) else f"x{feature.name}"
+    return free_name(name, {*RESERVED, *taken})
+
+
+def dimensions_of(features: Sequence[Feature], taken: Collection[str]) -> list[str]:
+    """Names of different columns in results."""
+    names: list[str] = []
+    for one in features:
+        names.append(dimension_of(one, {*taken, *names}))
+    return names
 
 
 def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:

@@ -22,7 +22,7 @@ from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.tree_variable import evaluations
-from pymc_trees.posterior.draws import SAMPLE, draws_of, model_of, thinned
+from pymc_trees.posterior.draws import SAMPLE, draws_of, model_of, with_fewer_draws
 from pymc_trees.posterior.new_groups import changed_dims, with_new_groups
 from pymc_trees.posterior.reading.functions import (
     BLOCK,
@@ -383,8 +383,7 @@ def _with_groups(idata, model, variable, group, draws, random_state):
     if posterior is None or not set(SAMPLE) <= set(posterior.dims):
         return idata  # `checked_draws` says what is wrong
     if draws is not None:
-        taken = thinned(posterior.sizes["chain"], posterior.sizes["draw"], draws)
-        idata = idata.isel(draw=taken)
+        idata = with_fewer_draws(idata, draws)
     known = idata["posterior"].to_dataset()
     changes = changed_dims(model, known, [variable])
     if not changes:

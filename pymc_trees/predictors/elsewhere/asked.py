@@ -52,7 +52,8 @@ class Leaves(NamedTuple):
     """Leaf values, and the columns that they multiply where leaves have slopes."""
 
     values: np.ndarray
-    """(L, K) outputs; with slopes (L, 1 + q): intercept, then a slope for each column."""
+    """(L, K (1 + q)) K outputs; where q columns have slopes these are intercepts, and K slopes for
+    each column follow."""
     columns: np.ndarray
     """(q,) columns with slopes."""
     scale: np.ndarray
@@ -65,17 +66,17 @@ def leaves_of(forest: PackedForest) -> Leaves:
     """Leaves of trees that are not soft."""
     if forest.kind != LINEAR:
         return Leaves(forest.values, np.zeros(0, np.int64), np.zeros((0, 4)), False)
-    slopes, values = forest.arrays["slopes"], forest.values
+    slopes, values, k = forest.arrays["slopes"], forest.values, forest.n_outputs
     scale = slopes[2:].reshape(-1, 4)
     columns = np.flatnonzero(scale[:, 1] > 0)
-    dense = np.zeros((len(values), 1 + len(columns)))
-    dense[:, 0] = values[:, 0]
+    dense = np.zeros((len(values), k * (1 + len(columns))))
+    dense[:, :k] = values[:, :k]
     if slopes[0] == 0.0:  # one slope, in the column that the code names
-        code = np.abs(values[:, 2]).astype(np.int64)
+        code = np.abs(values[:, -1]).astype(np.int64)
         own = np.flatnonzero((code > 0) & (code <= len(columns)))
-        dense[own, code[own]] = values[own, 1]
+        dense[own[:, None], k * code[own, None] + np.arange(k)] = values[own, k : 2 * k]
     else:
-        dense[:, 1:] = values[:, 1:-1]
+        dense[:, k:] = values[:, k:-1]
     return Leaves(dense, columns, scale[columns], bool(slopes[1] != 0.0))
 
 

@@ -47,12 +47,13 @@ def tree_outputs(forest: PackedForest, X: Tensor, averaged: bool) -> Tensor:
     cells, settings = _without_new_levels(forest, x), _attributes(forest, averaged, x.graph)
     [name] = x.graph.node("TreeEnsemble", [cells.name], domain=TREES_DOMAIN, **settings)
     made = Tensor(x.graph, name, (ROWS, draws * width), np.float64)
-    made = made.reshape(ROWS, draws, width).transposed([1, 0, 2])
-    if forest.n_outputs == width and not len(leaves.columns):
-        return made
-    z = np.expand_dims(_standardised(x, leaves), 0)  # (1, n, q)
+    if not len(leaves.columns):
+        return made.reshape(ROWS, draws, width).transposed([1, 0, 2])
+    k = forest.n_outputs
+    made = made.reshape(ROWS, draws, width // k, k).transposed([1, 0, 2, 3])
+    z = _standardised(x, leaves).expanded([0, 3])  # (1, n, q, 1)
     slopes = made[(slice(None), slice(None), slice(1, None))] * z
-    return made[(slice(None), slice(None), slice(0, 1))] + np.sum(slopes, axis=2, keepdims=True)
+    return made[(slice(None), slice(None), 0)] + np.sum(slopes, axis=2)
 
 
 def _check_size(forest: PackedForest, copies: int) -> None:
@@ -75,7 +76,7 @@ def _without_new_levels(forest: PackedForest, x: Tensor) -> Tensor:
     return where(absent, np.nan, x)
 
 
-def _standardised(x: Tensor, leaves: Leaves):
+def _standardised(x: Tensor, leaves: Leaves) -> Tensor:
     columns = x.then("Gather", (ROWS, len(leaves.columns)), axis=1,
                      more=[x.graph.constant(leaves.columns)])  # fmt: skip
     mean, sd, low, high = leaves.scale.T

@@ -512,7 +512,8 @@ class _Trees:
     def _with_slopes(self, found: np.ndarray) -> np.ndarray:
         """Intercepts plus slopes times standardised cells, where these are not missing."""
         words, leaves, dialect = self._query._words, self._slopes, self._query._dialect
-        whole = found[:, :, :1]
+        k = self._forest.n_outputs
+        whole = found[:, :, :k]
         for q, j in enumerate(leaves.columns):
             mean, sd, low, high = leaves.scale[q]
             cell = self._cells[j]
@@ -526,6 +527,7 @@ class _Trees:
             if isinstance(cell, Text):
                 present = f"CASE WHEN {cell} < {LARGE} THEN {z[0, 0, 0]} ELSE {dialect.number(0.0)}"
                 z[0, 0, 0] = Text(f"{present} END")
-            product = words.apply("mul", [found[:, :, 1 + q : 2 + q], z])
+            slopes = found[:, :, k * (1 + q) : k * (2 + q)]
+            product = words.apply("mul", [slopes, z])
             whole = words.apply("add", [whole, product])
         return whole

@@ -521,6 +521,12 @@ SURVIVAL = [
         _competing([1, 0, 2, 1, 0, 2]),
     ),
     remedy(
+        "cause holds the text '0', which would be one more cause: give the number 0, or None",
+        _competing(["1", "0", "2", "1", "0", "2"]),
+        _competing([1, 0, 2, 1, 0, 2]),
+        _competing(["1", None, "2", "1", None, "2"]),
+    ),
+    remedy(
         "besides 0 or missing for censored times. Use discrete_time for events of one kind",
         _competing([1, 0, 1, 1, 0, 1]),
         _competing([1, 0, 2, 1, 0, 2]),
