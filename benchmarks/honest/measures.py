@@ -44,10 +44,12 @@ def measured(f: np.ndarray, sigma: np.ndarray, case: Case) -> dict[str, float]:
     one = {f"{key}_one": float(np.mean([a[key] for a in alone])) for key in pooled}
     rows = f[:, :, metrics.spaced_rows(f.shape[2])]
     ess, rhat = metrics.of_each(metrics.ess, rows), metrics.of_each(metrics.rhat, rows)
+    errors = np.sqrt(np.mean((f - case.y_test) ** 2, axis=2))  # of each draw: Ronen et al. (2022)
     return (
         pooled
         | one
         | {"log_score": log_score(f.reshape(-1, f.shape[2]), sigma, case.y_test)}
         | {"ess": float(np.median(ess)), "ess_least": float(ess.min())}
         | {"rhat": float(np.median(rhat)), "rhat_worst": float(rhat.max())}
+        | {"rhat_error": float(metrics.rhat(errors))}
     )

@@ -30,7 +30,7 @@ def parse(arguments):
         nargs="+",
         default=list(launch.PACKAGES),
         metavar="PACKAGE[:VARIANT]",
-        help="pymc_trees:{CGM,GrowPrune,ParticleGibbs,grid} and pymc_bart:all are variants",
+        help="pymc_trees:{CGM,GrowPrune,ParticleGibbs,grid,chi} and pymc_bart:all are variants",
     )
     add("--seconds", type=float, help="wall time per chain, warm-up counted")
     add("--warmup", type=int, default=1000, help="iterations, if --seconds is not given")

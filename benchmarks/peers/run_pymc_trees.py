@@ -1,17 +1,33 @@
-"""Runner for this package. Variants name a step method, CGM, GrowPrune or ParticleGibbs, or "grid".
+"""Runner for this package. Variants name a step method (CGM, GrowPrune, ParticleGibbs), or a model.
 
-With "grid", cuts are at 100 quantiles of each column, as the guide advises for many rows.
+With "grid", cuts are at 100 quantiles of each column, as the guide advises for many rows. With
+"chi", the variance of the noise has the prior of the other packages: Chipman, George and McCulloch
+(2010), section 2.2.3, scaled by the residuals of a linear fit.
 """
 
 from time import perf_counter
 
 import numpy as np
 import pymc as pm
+from scipy.stats import chi2
 
 import pymc_trees as pmt
 
 from . import protocol
 from .pymc_clock import Clock
+
+MODELS = ("grid", "chi")
+NU, BELOW = 3, 0.9
+"""Degrees of freedom; prior probability that the noise is below the residual sd."""
+
+
+def residual_variance(X, y):
+    """Of a linear fit, or the variance of y where there are too few rows for one."""
+    if len(y) <= X.shape[1] + 1:
+        return y.var(ddof=1)
+    columns = np.column_stack([np.ones(len(y)), X])
+    residuals = y - columns @ np.linalg.lstsq(columns, y)[0]
+    return residuals @ residuals / (len(y) - columns.shape[1])
 
 
 def thinned(idata, thin):
@@ -29,10 +45,15 @@ def run(problem):
         n_cuts = 100 if problem.variant == "grid" else None
         size = {"m": problem.m, "beta": protocol.BETA} if problem.m else {}  # else the defaults
         mu = pmt.BART("mu", X, y, n_cuts=n_cuts, **size)
-        sigma = pm.HalfNormal("sigma", y.std())
+        if problem.variant == "chi":
+            scale = residual_variance(X, y) * chi2.ppf(1 - BELOW, NU) / 2
+            variance = pm.InverseGamma("variance", NU / 2, scale)
+            sigma = pm.Deterministic("sigma", pm.math.sqrt(variance))
+        else:
+            sigma = pm.HalfNormal("sigma", y.std())
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
         step = None
-        if problem.variant not in ("", "grid"):
+        if problem.variant not in ("", *MODELS):
             step = [getattr(pmt, problem.variant)()]
         idata = pm.sample(
             problem.n_draws,

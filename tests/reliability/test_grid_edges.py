@@ -17,7 +17,8 @@ from support.oracle import Problem
 import pymc_trees as pmt
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.columns.design import cut_code, cut_value, make_design
-from pymc_trees.distributions.tree_priors.read import MOST_CUTS, make_grid
+from pymc_trees.distributions.data.schema import MOST_CUTS
+from pymc_trees.distributions.tree_priors.read import make_grid
 
 EPS = np.spacing(1.0)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
