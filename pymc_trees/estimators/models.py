@@ -15,6 +15,7 @@ from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.tree_priors.read import excluded_columns, read_split_prior
+from pymc_trees.posterior.reading.features import free_name
 
 NOISES = ("forest", "constant", "student", "density")
 LINKS = ("probit", "logit")
@@ -93,9 +94,7 @@ def density(
     """
     residual = residual_sd(table, y)
     leaf, m, labels = usual_leaf(y, settings["m"], k), settings["m"], table.schema.labels
-    name = "z"
-    while name in labels:
-        name += "_"
+    name = free_name("z", labels)
     shared = {"alpha": settings["alpha"], "n_cuts": settings["n_cuts"]}
     with pm.Model() as model:
         data = register_data("X", table)

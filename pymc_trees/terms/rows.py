@@ -261,22 +261,20 @@ def _read_all(model):
             continue
         if term is None or term.rv in seen or term.rv.ndim != 1:
             continue
-        if not _has_gaussian_leaves(model, forest):
-            continue
+        candidates = []
+        if term.rv in model.observed_RVs:
+            candidates = [rv for rv in model.free_RVs if _is_candidate(model, rv, term.rv)]
+        if candidates and not _has_gaussian_leaves(model, forest):
+            continue  # another forest of these rows may have them
         seen.add(term.rv)
-        rows = _read_one(model, forest, term)
+        rows = _read_one(model, forest, term, candidates) if candidates else None
         if rows is not None:
             found.append(rows)
     return found
 
 
-def _read_one(model, forest, term) -> GaussianRows | None:
+def _read_one(model, forest, term, candidates) -> GaussianRows | None:
     observed = term.rv
-    if observed not in model.observed_RVs:
-        return None
-    candidates = [rv for rv in model.free_RVs if _is_candidate(model, rv, observed)]
-    if not candidates:
-        return None
     read = _read_likelihood(model, forest, term)
     if read is None:
         return None
