@@ -72,6 +72,7 @@ def _keep_compiled_code() -> None:
 
 _one_thread_each()
 _keep_compiled_code()
+os.environ.setdefault("MPLBACKEND", "Agg")  # no window is opened
 
 # numba's compiler makes many objects that live on, and most of the time here is spent in it: with
 # Python's thresholds, looking through them takes a fifth of that.
@@ -160,6 +161,14 @@ def checked_calls():
     from support.checked_calls import check_direct_calls
 
     check_direct_calls()
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """No test sees the figures of another."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="module")

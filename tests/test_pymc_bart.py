@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -42,13 +40,6 @@ def classes():
             mu = pmb.BART("mu", FRAME, codes, m=3, dims=["class", "row"], separate_trees=True)
         pm.Categorical("y", p=pm.math.softmax(mu, axis=0).T, observed=codes)
         return model, mu, sampled()
-
-
-@pytest.fixture(autouse=True)
-def figures():
-    with mpl.rc_context({"backend": "agg"}):
-        yield
-        plt.close("all")
 
 
 def test_it_has_three_hundred_lines_at_most():

@@ -8,7 +8,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -121,7 +120,6 @@ def test_two_arms_at_a_time(monkeypatch):
 
 def test_an_experiment_with_an_outcome_of_0_and_1(monkeypatch):
     sample_few(monkeypatch, 150)
-    plt.switch_backend("Agg")
     names = {}
     exec(block("visitors = pd.DataFrame", "ab_tests"), names)
     exec(block("by=True", "ab_tests"), names)

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 import arviz as az
-import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -245,7 +244,6 @@ def run(span: str, known: dict):
     "span", [*sorted(ASKED), *[pytest.param(s, marks=pytest.mark.full) for s in sorted(SLOW)]]
 )
 def test_calls_on_draws(span, monkeypatch):
-    plt.switch_backend("Agg")
     sample_few(monkeypatch, 4)
     model, idata = fitted()
     known = names() | {"model": model, "idata": idata, "rows": frame()[:3], "X_new": frame()}
@@ -262,12 +260,10 @@ def test_calls_on_draws(span, monkeypatch):
     with nullcontext() if "declare" in span else model:
         run(span, known)
     model["mu_X"].set_value(before)
-    plt.close("all")
 
 
 @pytest.mark.parametrize("span", sorted(DECLARED))
 def test_calls_in_a_model(span):
-    plt.switch_backend("Agg")
     known = names() | {"model": pm.Model()}
     own = "model = " in DECLARED[span]
     with nullcontext() if own else known["model"]:
@@ -282,4 +278,3 @@ def test_calls_in_a_model(span):
         if span == 'survival_function(by="arm")':
             span = span.replace("(by", "(*given, by")
         run(span, known)
-    plt.close("all")

@@ -17,12 +17,6 @@ _on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)
 BACKENDS = ["none", "matplotlib", "plotly", "bokeh"]
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 def backend_or_skip(backend):
     if backend in ("plotly", "bokeh"):
         pytest.importorskip(backend)

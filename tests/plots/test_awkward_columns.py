@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -15,12 +14,6 @@ import pymc_trees as pmt
 pytestmark = pytest.mark.usefixtures("quick_compile")
 _fitted = cache(on_awkward_columns)
 QUIET = {"progressbar": False, "backend": "matplotlib"}
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 def axes_of(drawn, name):

@@ -3,7 +3,6 @@
 from functools import cache
 
 import arviz as az
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -17,13 +16,6 @@ pytestmark = pytest.mark.usefixtures("quick_compile")
 QUIET = {"progressbar": False, "cores": 1}
 PLOTS = [plot_variable_importance, plot_scatter_submodels]
 DRAWS = ("chain", "draw")
-
-
-@pytest.fixture(autouse=True)
-def off_screen():
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
 
 
 @cache

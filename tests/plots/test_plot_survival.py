@@ -1,6 +1,5 @@
 """Pictures of survival: steps and bands are those of the draws, estimates those of the rows."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,13 +13,6 @@ N = 40
 ARM = np.array(["drug", "placebo"] * 20)
 TIME = RNG.integers(1, 30, N) / 10.0
 CAUSE = RNG.choice([0, 1, 2], N)
-
-
-@pytest.fixture(autouse=True)
-def off_screen():
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
 
 
 def survival(stepwise=1, **dims):

@@ -19,13 +19,6 @@ _on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)
 N = 30
 
 
-@pytest.fixture(autouse=True)
-def off_screen():
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
-
-
 def drawn_from_prior(**given):
     """A model of one function, its draws from the prior, and f at the training rows."""
     front_end = given.pop("front_end", pmt.DecisionTree)

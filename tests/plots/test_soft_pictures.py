@@ -14,15 +14,6 @@ matplotlib = pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
-@pytest.fixture(autouse=True)
-def off_screen():
-    import matplotlib.pyplot as plt
-
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
-
-
 def topologies():
     found = xr.Dataset(
         {"weight": ("topology", [0.7, 0.2, 0.1]), "log_prior": ("topology", [-1.0, -2.0, -3.0])},

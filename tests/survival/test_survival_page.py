@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import pytest
@@ -26,10 +25,8 @@ def block(words: str) -> str:
 def on_the_page(monkeypatch):
     """What its first block leaves, with few draws."""
     sample_few(monkeypatch, 8)
-    plt.switch_backend("Agg")
     names = {}
     exec(block("make_survival"), names)
-    plt.close("all")
     return names
 
 
