@@ -1,6 +1,7 @@
 """How many trees, and how deep, by the number of rows: equal CPU time for every setting.
 
     python -m benchmarks.honest.defaults --seconds 4 --out benchmarks/results/honest_defaults.jsonl
+    python -m benchmarks.honest.defaults --front-end SoftBART --trees 20 50 200
     python -m benchmarks.honest.defaults --report
 
 A Normal with one forest and its sigma through `pm.sample`, four chains one after another. A short
@@ -11,6 +12,7 @@ tuning. Real tables are in the folder named by ``PYMC_TREES_DATA``.
 import argparse
 import logging
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -78,11 +80,12 @@ def clocked(run):
     return made, time.process_time() - start
 
 
-def fit(seconds: float, name: str, m: int, beta: float) -> dict[str, float]:
+def fit(seconds: float, front_end: str, name: str, m: int, beta: float) -> dict[str, float]:
     """The scores of a setting in a cell, in units of the sd of the training y."""
     case = cell(name)
     with pm.Model() as model:
-        f = pmt.BART("f", pm.Data("X", case.X), case.y, m=m, beta=beta)
+        forest = getattr(pmt, front_end)
+        f = forest("f", pm.Data("X", case.X), case.y, m=m, beta=beta)
         pm.Normal("y", f, pm.HalfNormal("sigma", case.y.std()), observed=case.y, shape=f.shape)
     sampled(model, 2, FIRST, 1)  # compiles
     short = clocked(lambda: sampled(model, 2, FIRST, 1))[1]
@@ -105,26 +108,27 @@ def fit(seconds: float, name: str, m: int, beta: float) -> dict[str, float]:
 
 
 def report(results: pd.DataFrame) -> None:
-    """A line for each cell and setting."""
-    print(
-        "| cell | rows | m, beta | draws | RMSE: pool, one | coverage: pool, one | log score "
-        "| R-hat |\n|---|---|---|---|---|---|---|---|"
-    )
-    for one in results.sort_values(["rows", "cell", "m", "beta"]).itertuples():
-        cover = (
-            f"{one.coverage:.3f}, {one.coverage_one:.3f}" if one.coverage == one.coverage else ""
-        )
+    """A table for each front end, a line for each cell and setting."""
+    for front, table in results.groupby("front_end"):
         print(
-            f"| {one.cell} | {one.rows:,} | {one.m}, {one.beta:g} | {one.draws:,} | "
-            f"{one.rmse:.4f}, {one.rmse_one:.4f} | {cover} | {one.log_score:.3f} | "
-            f"{one.rhat:.3f} ({one.rhat_worst:.2f}) |"
+            f"\n{front}:\n\n| cell | rows | m, beta | draws | RMSE: pool, one "
+            "| coverage: pool, one | log score | R-hat |\n|---|---|---|---|---|---|---|---|"
         )
+        for one in table.sort_values(["rows", "cell", "m", "beta"]).itertuples():
+            known = one.coverage == one.coverage
+            cover = f"{one.coverage:.3f}, {one.coverage_one:.3f}" if known else ""
+            print(
+                f"| {one.cell} | {one.rows:,} | {one.m}, {one.beta:g} | {one.draws:,} | "
+                f"{one.rmse:.4f}, {one.rmse_one:.4f} | {cover} | {one.log_score:.3f} | "
+                f"{one.rhat:.3f} ({one.rhat_worst:.2f}) |"
+            )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--cells", nargs="+", default=CELLS)
+    add("--front-end", default="BART", choices=("BART", "SoftBART"))
     add("--trees", nargs="+", type=int, default=TREES)
     add("--betas", nargs="+", type=float, default=BETAS)
     add("--seconds", type=float, default=4.0, help="CPU seconds of a chain, half of them tuning")
@@ -132,12 +136,10 @@ def main():
     add("--report", action="store_true")
     args = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    jobs = [(c, m, b) for c in args.cells for m in args.trees for b in args.betas]
-
-    def run(name, m, beta):
-        return fit(args.seconds, name, m, beta)
-
-    report(kept_lines(args.out, ("cell", "m", "beta"), () if args.report else jobs, run))
+    front = args.front_end
+    jobs = [(front, c, m, b) for c in args.cells for m in args.trees for b in args.betas]
+    keys = ("front_end", "cell", "m", "beta")
+    report(kept_lines(args.out, keys, () if args.report else jobs, partial(fit, args.seconds)))
 
 
 if __name__ == "__main__":
