@@ -82,7 +82,7 @@ class Reached(NamedTuple):
         return text
 
 
-def variables_of(model: pm.Model, of: Sequence[str] | None) -> list[str]:
+def variables_of(model: pm.Model, of: Sequence[str] | None, recorded=None) -> list[str]:
     """Names of variables to judge, or an error that lists those there are.
 
     Parameters
@@ -90,21 +90,49 @@ def variables_of(model: pm.Model, of: Sequence[str] | None) -> list[str]:
     model : pymc.Model
     of : sequence of str or None
         Free variables, Deterministics and functions of trees; None for all free variables.
+    recorded : str, sequence or None
+        The ``var_names`` of the draws, if they are not to hold all variables.
     """
     trees = [str(rv.name) for rv in model.free_RVs if is_tree_variable(rv)]
     functions = {name.removesuffix(FOREST): name for name in trees}
     others = [str(rv.name) for rv in model.free_RVs if not is_tree_variable(rv)]
     if of is None:
-        return [*functions, *others]
-    names = [of] if isinstance(of, str) else list(of)
+        return _recorded(model, [*functions, *others], recorded, all_of_them=True)
+    names = _listed(of)
     known = {*functions, *trees, *others, *(str(v.name) for v in model.deterministics)}
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         choices = [*functions, *others, *(known - {*functions, *trees, *others})]
         raise ValueError(f"of={of!r}: choose from {sorted(choices)}.")
-    return list(
-        dict.fromkeys(name.removesuffix(FOREST) if name in trees else name for name in names)
-    )
+    names = [name.removesuffix(FOREST) if name in trees else name for name in names]
+    return _recorded(model, list(dict.fromkeys(names)), recorded)
+
+
+def _recorded(model: pm.Model, names: list[str], recorded, all_of_them: bool = False) -> list[str]:
+    """The names that can be judged by the draws of some variables, or an error."""
+    if recorded is None:
+        return names
+    kept = {str(getattr(one, "name", one)) for one in _listed(recorded)}
+    forests = {str(rv.name) for rv in model.free_RVs if is_tree_variable(rv)}
+
+    def is_known(name: str) -> bool:
+        tree = _tree_of(model, name)
+        if name in kept or (tree is not None and tree.name in kept):
+            return True
+        return tree is None and forests <= kept and _is_function(model, name)
+
+    known = [name for name in names if is_known(name)]
+    if not known or (len(known) < len(names) and not all_of_them):
+        lacking = [name for name in names if name not in known]
+        raise ValueError(
+            f"var_names={sorted(kept)}: {lacking} could not be judged. Add them, or leave "
+            "var_names out."
+        )
+    return known
+
+
+def _listed(names) -> list:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def reached(idata: xr.DataTree, model: pm.Model, names: Sequence[str]) -> list[Reached]:
@@ -131,10 +159,10 @@ def reached(idata: xr.DataTree, model: pm.Model, names: Sequence[str]) -> list[R
 def values_at(idata: xr.DataTree, model: pm.Model, name: str) -> tuple[np.ndarray, bool]:
     """(chains, draws, entries) values of a variable, and whether it is a function of trees."""
     posterior, tree = idata["posterior"].to_dataset(), _tree_of(model, name)
-    if tree is not None:
+    if tree is not None and tree.name in posterior:
         draws = posterior[tree.name].transpose(*SAMPLE, ...).to_numpy()
         return tree.function_values(model, draws, ENTRIES), True
-    is_function = bool(evaluations([model[name]], blockers=model.basic_RVs))
+    is_function = _is_function(model, name)
     if name in posterior:
         values = posterior[name].transpose(*SAMPLE, ...).to_numpy()
         values = values.reshape(*values.shape[:2], -1)
@@ -149,6 +177,10 @@ def values_at(idata: xr.DataTree, model: pm.Model, name: str) -> tuple[np.ndarra
     computed = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}, False)
     values = computed.transpose(*SAMPLE, ...).to_numpy()
     return values.reshape(*values.shape[:2], -1), True
+
+
+def _is_function(model: pm.Model, name: str) -> bool:
+    return bool(evaluations([model[name]], blockers=model.basic_RVs))
 
 
 def _tree_of(model: pm.Model, name: str) -> TreeVariable | None:

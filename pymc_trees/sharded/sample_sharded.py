@@ -92,11 +92,10 @@ class Chain:
             self.driver.counts[:] = 0
             for _ in range(sweeps):
                 yield from self.driver.sweep(self.precision)
-                log_likelihood = self._log_likelihood()
                 if self.sigma is not None:
                     self._draw_sigma(self.sigma, k if k < tune else None)
             if k >= tune:
-                self._record(log_likelihood)
+                self._record(self._log_likelihood())
             self.n_draws = k + 1
 
     def _log_likelihood(self) -> float:

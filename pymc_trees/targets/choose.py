@@ -8,6 +8,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.scalar import basic as scalars
+from pytensor.tensor.basic import Join
 from pytensor.tensor.elemwise import Elemwise
 
 from pymc_trees.distributions.data.table import no_batch, sees_batch
@@ -87,10 +88,11 @@ def _is_combination(var: Variable, inner: Variable, dependent: set[Variable]) ->
 
 
 def _adds_others(var: Variable, dependent: set[Variable]) -> bool:
-    """Whether a sum has terms that are free of the outputs."""
+    """Whether a sum, or what is joined and perhaps summed later, has parts free of the outputs."""
     op = var.owner.op
     is_sum = isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Add | scalars.Sub)
-    return is_sum and any(v not in dependent for v in var.owner.inputs)
+    adds = is_sum or isinstance(op, Join)
+    return adds and any(v not in dependent for v in var.owner.inputs)
 
 
 TARGETS: list[type[Target]] = [

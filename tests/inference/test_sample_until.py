@@ -245,6 +245,36 @@ def test_names():
         values_at(lean, model, "sigma")
 
 
+def test_what_cannot_be_judged_is_refused_before_the_run(monkeypatch):
+    with bart_model(sigma=None) as model:
+        pm.Deterministic("double", 2 * model["mu"])
+    everything = ["mu", "sigma"]
+    assert variables_of(model, None, ["mu_forest"]) == ["mu"]
+    assert variables_of(model, None, everything) == everything
+    assert variables_of(model, ["mu", "double"], "mu_forest") == ["mu", "double"]
+    monkeypatch.setattr(
+        until, "sample_chains", lambda *given, **more: pytest.fail("draws are made")
+    )
+    for of, kept in (
+        (["sigma"], ["mu"]),
+        (["double"], ["mu"]),
+        (["mu"], "sigma"),
+        (None, "double"),
+    ):
+        with pytest.raises(ValueError, match=r"var_names=.* could not be judged"):
+            pmt.sample_until(model, of=of, var_names=kept)
+
+
+@pytest.mark.parametrize("kept", [["mu", "sigma"], ["mu_forest"]])
+def test_a_function_is_judged_by_what_is_recorded(kept):
+    with bart_model(sigma=None) as model:
+        given = {"tune": 2, "draws": 4, "max_draws": 6, "chains": 2, "cores": 1, "random_seed": 5}
+        with pytest.warns(UserWarning, match="ended before its goal"):
+            idata = pmt.sample_until(model, 1.0001, 900, var_names=kept, progressbar=False, **given)
+    assert set(idata.posterior.data_vars) == set(kept) and idata.posterior.sizes["draw"] == 6
+    assert about(idata)["asked"]["of"] == (kept if "mu" in kept else ["mu"])
+
+
 def test_times_and_files(tmp_path):
     assert until.seconds_of("1.5min") == 90 and until.seconds_of("2h") == 7200
     assert until.seconds_of(30) == 30

@@ -73,9 +73,10 @@ def test_draws_are_forests_of_the_model():
     np.testing.assert_allclose(shown.posterior["mu"], f, rtol=1e-12)
 
 
-def test_the_log_likelihood_is_that_of_the_draw():
-    model = bart_model(sigma=0.5)
-    idata = pmt.sample_sharded(model, 2, **RUN)
+@pytest.mark.parametrize(("sigma", "sweeps"), [(0.5, 1), (None, 1), (None, 3)])
+def test_the_log_likelihood_is_that_of_the_draw(sigma, sweeps):
+    model = bart_model(sigma=sigma)
+    idata = pmt.sample_sharded(model, 2, sweeps=sweeps, **RUN)
     with model:
         rows = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
     np.testing.assert_allclose(

@@ -139,6 +139,18 @@ def test_parameters_start_at_their_draws_by_label(start):
         assert set(starts_from(idata, grouped(labels))[0]) == {"mu_forest", "sigma"}
 
 
+@pytest.mark.parametrize("chosen", [{"chain": 1}, {"draw": -1}, {"chain": 1, "draw": -1}])
+def test_one_chain_or_draw_may_be_selected(chosen):
+    idata, new = prior_as_fit(grouped(["a", "b", "c"])), grouped(["c", "a", "b"], 40)
+    alone = starts_from(idata.isel(chosen, missing_dims="ignore"), new)
+    kept = {dim: [k] for dim, k in chosen.items()}
+    of_axes = starts_from(idata.isel(kept, missing_dims="ignore"), new)
+    assert len(alone) == len(of_axes) == (1 if "chain" in chosen else 2)
+    for one, other in zip(alone, of_axes, strict=True):
+        for name, value in other.items():
+            np.testing.assert_array_equal(one[name], value)
+
+
 def test_a_run_goes_on_with_more_rows_and_can_be_resumed(tmp_path):
     run = {"cores": 1, **FAST}
     with bart_model(20, sigma=None) as model:

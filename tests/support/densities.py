@@ -10,6 +10,7 @@ from functools import singledispatch
 import numpy as np
 import pytensor
 
+from pymc_trees.core.leaves.coefficients import BasisData
 from pymc_trees.core.leaves.latent.rows import log_row
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
@@ -29,7 +30,7 @@ def _conjugate(target: ConjugateTarget, point):
 
     def at(fit):
         leaf, _ = target.leaf_data(settings, seen, fit)
-        assert type(leaf) is NormalData, "no formula here for this leaf"
+        assert type(leaf) in (NormalData, BasisData), "no formula here for this leaf"
         return -0.5 * float(np.sum(leaf.w * leaf.r**2))
 
     return at
@@ -53,7 +54,13 @@ def _law(target: KernelTarget, point):
     numbers = seen.data.reshape(seen.table)
     value = target.likelihood.value
     value = part_value(value) if target.value.is_component else value
-    return lambda fit: sum(value(row, f) for row, f in zip(numbers, fit[:, 0], strict=True))
+
+    def at(fit):
+        if target.leaves is not None:
+            fit = target.leaves.function(fit, seen.of_leaves)
+        return sum(value(row, f) for row, f in zip(numbers, fit[:, 0], strict=True))
+
+    return at
 
 
 @log_density.register

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
 import pytest
 from support.densities import log_density
 from support.tiers import tiers
@@ -86,6 +87,20 @@ def is_lacking(form, name, parameter):
     return False
 
 
+W = np.linspace(-1.0, 1.5, N)
+OF_OUTPUTS = {
+    "a sum": lambda f: f[0] + f[1] * W,
+    "a sum and numbers": lambda f: f[0] + f[1] * W + 0.3 * W**2,
+    "stacked with numbers": lambda f: pt.stack([f[0], f[1] * W, 0.3 * W**2]).sum(axis=0),
+    "joined with numbers": lambda f: pt.concatenate([f.T, W[:, None]], axis=1) @ [0.5, -0.4, 0.3],
+}
+"""What a likelihood sees of the two outputs of shared trees."""
+
+
+def shared(name):
+    return pmt.BART(name, X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5), shape=(2, N), separate_trees=False)
+
+
 def check(model, forests, tolerance, is_constant=False):
     """The targets of a step against the model."""
     with model:
@@ -98,7 +113,8 @@ def check(model, forests, tolerance, is_constant=False):
         theirs = model.compile_logp(vars=terms)
         found = []
         for value, function in forests[rv.name]:
-            found.append([ours(function[:, None].copy()), float(theirs({**point, rv.name: value}))])
+            fit = np.atleast_2d(function).T.copy()
+            found.append([ours(fit), float(theirs({**point, rv.name: value}))])
         ours, theirs = np.transpose(found)
         seen = np.isfinite(theirs)  # a distribution function may be 0 far out
         np.testing.assert_array_equal(ours[~seen], theirs[~seen])
@@ -160,6 +176,41 @@ def test_log_probabilities_are_the_models(form, name, parameter, forests):
             raise
         assert (form, name, parameter) not in QUICK
         pytest.skip("PyMC has no such density")
+
+
+def seen(form):
+    """Distributions of one number a row, by their first parameter."""
+    return [(form, name) for name in DISTRIBUTIONS if is_form_of("plain", name)]
+
+
+@pytest.fixture(scope="module")
+def shared_forests():
+    """Five values of shared trees, each with its two functions."""
+    with pm.Model() as model:
+        function = shared("f")
+    return {"f_forest": list(zip(*pm.draw([model["f_forest"], function], 5, random_seed=4)))}
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    tiers(
+        [cell for form in OF_OUTPUTS for cell in seen(form)],
+        [
+            ("a sum", "Poisson"),
+            ("a sum and numbers", "Beta"),
+            ("stacked with numbers", "Poisson"),
+            ("stacked with numbers", "Normal"),
+            ("stacked with numbers", "Bernoulli"),
+            ("joined with numbers", "Bernoulli"),
+            ("joined with numbers", "Beta"),
+        ],
+    ),
+)
+def test_log_probabilities_of_what_is_made_of_outputs(form, name, shared_forests):
+    made = declared(
+        "plain", name, DISTRIBUTIONS[name].seeing[0], lambda f: OF_OUTPUTS[form](shared(f))
+    )
+    check(made, shared_forests, 1e-6 if name in SEVEN_DIGITS else 1e-8)
 
 
 COUNTS = np.array([1, 2, 3, 1, 2, 3])

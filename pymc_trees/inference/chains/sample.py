@@ -58,6 +58,13 @@ def check_options(name: str, options: dict) -> None:
             )
         if option not in parameters:
             raise TypeError(f"{option}= is not an argument of pymc.sample.")
+    steps = options.get("step")
+    for step in steps if isinstance(steps, list | tuple) else getattr(steps, "methods", [steps]):
+        if isinstance(step, pm.DEMetropolis):  # its chains are drawn together, by a loop of its own
+            raise TypeError(
+                f"step: {name} draws each chain by itself, and pm.DEMetropolis needs all of "
+                "them. Use pm.DEMetropolisZ, or call pm.sample."
+            )
 
 
 def sample_chains(

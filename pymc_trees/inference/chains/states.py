@@ -281,13 +281,13 @@ def with_its_states(idata: xr.DataTree) -> xr.DataTree:
             "draws out afterwards; only the first ones may be left out before."
         )
     kept = {f"chain_{k}": by_label[chain] for k, chain in enumerate(chosen)}
-    result = idata.map_over_datasets(_with_axes)
+    result = idata.map_over_datasets(with_axes)
     result.attrs = dict(idata.attrs)
     result[GROUP] = xr.DataTree.from_dict(kept)
     return result
 
 
-def _with_axes(group: xr.Dataset) -> xr.Dataset:
+def with_axes(group: xr.Dataset) -> xr.Dataset:
     """With axes for chains and draws, where one chain or draw was selected."""
     lacking = [dim for dim in ("chain", "draw") if dim in group.coords and dim not in group.dims]
     if not lacking:

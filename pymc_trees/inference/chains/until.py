@@ -157,7 +157,7 @@ def sample_until(
     """
     model = pm.modelcontext(model)
     goal = _checked_goal(r_hat, ess, pooled)
-    names = variables_of(model, of)
+    names = variables_of(model, of, options.get("var_names"))
     draws, tune = check_number("draws", draws, 4), check_number("tune", tune, 0)
     most = check_number("max_draws", max_draws, draws)
     chains = check_number("chains", chains, 2)

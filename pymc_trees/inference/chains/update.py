@@ -21,6 +21,7 @@ from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import order_of
 from pymc_trees.distributions.tree_variable import ForestVariable, tree_variables
 from pymc_trees.inference.chains.sample import check_cores, check_options, sample_chains
+from pymc_trees.inference.chains.states import with_axes
 from pymc_trees.posterior.declarations import (
     LEVELS,
     declaration,
@@ -303,7 +304,7 @@ def starts_from(idata, model: pm.Model, start: int = -1) -> list[dict[str, Any]]
         Number of the draw.
     """
     old = read_declarations(idata)
-    posterior = idata["posterior"].to_dataset()
+    posterior = with_axes(idata["posterior"].to_dataset())
     chains, length = (posterior.sizes[dim] for dim in SAMPLE)
     if isinstance(start, bool) or not isinstance(start, int | np.integer):
         raise TypeError(f"start={start!r}: give the number of a draw, such as -1 for the last.")
