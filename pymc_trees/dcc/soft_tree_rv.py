@@ -28,7 +28,6 @@ from pymc_trees.dcc.kernels.encode import (
     encode,
     evaluate,
     n_fields,
-    split_probability,
     summarise,
 )
 from pymc_trees.distributions.data.numbers import as_tensor
@@ -231,10 +230,11 @@ def _numba_summary(op, node, **kwargs):
 def _soft_tree_logp(op, values, rng, size, fingerprint, *leaf_parameters, **kwargs):
     [value] = values
     splits, leaves, leaf_values = SoftTreeSummary(op.n_values)(value, fingerprint)
-    p_split = split_probability(np.arange(op.max_nodes), op.alpha, op.beta)
+    # in logs: at a depth without splits the count 0 times the log of an underflow is no number
+    log_p = log(op.alpha) - op.beta * np.log1p(np.arange(op.max_nodes))
     depths = splits.shape[0]
-    logp = pt.dot(splits, pt.constant(np.log(p_split))[:depths])
-    logp += pt.dot(leaves, pt.constant(np.log1p(-p_split))[:depths])
+    logp = pt.dot(splits, pt.constant(log_p)[:depths])
+    logp += pt.dot(leaves, pt.constant(np.log1p(-np.exp(log_p)))[:depths])
     logp += pt.sum(splits) * op.log_density_of_direction  # that of tau is 1
     logp += pt.sum(op.leaf_type.logp(leaf_values, *leaf_parameters))
     return pt.switch(pt.eq(leaf_values.shape[0], 0), -np.inf, logp)

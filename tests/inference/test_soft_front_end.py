@@ -6,12 +6,13 @@ import sys
 import numpy as np
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from support.soft_models import classification, leaf_shares, regression, scaled
 
 import pymc_trees as pmt
-from pymc_trees.dcc.kernels.encode import encode, label_of, log_prior
+from pymc_trees.dcc.kernels.encode import encode, evaluate, label_of, log_prior, n_splits
 from pymc_trees.dcc.soft_tree_rv import fingerprint_of, soft_tree_inputs
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 
@@ -81,6 +82,52 @@ def test_prediction_at_new_rows_uses_the_training_range(model, rng):
     expected = leaf_shares("SLL", (new - low) / span, delta, tau, 0.05) @ values[:, 0]
     np.testing.assert_allclose(out.predictions["mu"].values[0, 0], expected, rtol=1e-10)
     assert out.predictions["y"].shape == (1, 1, 7)
+
+
+@pytest.mark.parametrize("direction", ["dirichlet", "index"])
+def test_rows_that_are_no_numbers_are_refused_wherever_they_come_from(direction):
+    """What an expression makes of data is seen by nobody else, as the log of 0 or of -1."""
+    D = np.linspace(0.1, 1.0, 20).reshape(10, 2)
+    with pm.Model() as model:
+        leaf = pmt.NormalLeaf(0, 1)
+        mu = pmt.SoftDecisionTree("mu", pt.log(pm.Data("D", D)), leaf=leaf, direction=direction)
+    forest = model["mu_forest"]
+    parts = np.array([[1.0, 0.0]]), np.array([0.4]), np.array([[1.0], [-2.0]])
+    value = encode("SLL", *parts, forest.owner.op.max_nodes, fingerprint_of(forest))
+    function = pytensor.function([forest], mu)
+    known = function(value)
+    for cell in (0.0, -1.0):
+        D[3, 1] = cell  # in a column that the split gives no weight
+        model["D"].set_value(D)
+        with pytest.raises(ValueError, match="X holds NaN or infinite values: soft trees take"):
+            function(value)
+    D[3, 1] = 0.5
+    model["D"].set_value(D)
+    np.testing.assert_array_equal(function(value), known)
+
+
+def test_a_row_so_far_away_that_its_scale_overflows_counts_no_more_than_its_weight():
+    X = np.array([[0.0, 0.0], [1e-5, 1.0]])
+    delta, tau, values = np.array([[0.0, 1.0]]), np.array([0.5]), np.array([[1.0], [-2.0]])
+    value, low, span = encode("SLL", delta, tau, values, 3, 1.0), X[0], X[1]
+    new = np.array([[1e305, 1.0], [-1e305, 1.0], [1e-5, 1.0]])
+    far, farther, near = evaluate(value, new, low, span, 0.1, 1, 1.0)[:, 0]
+    assert far == farther == near
+
+
+def test_the_density_of_depths_that_hardly_split_is_a_number():
+    """(1 + d)**-700 underflows below the children of the root."""
+    X = np.linspace(0, 1, 5)[:, None]
+    with pm.Model() as model:
+        pmt.SoftDecisionTree("mu", X, leaf=pmt.NormalLeaf(0, 1), alpha=0.9, beta=700.0)
+    forest = model["mu_forest"]
+    logp = model.compile_logp()
+    for label in ("L", "SLL", "SSLLL"):
+        n = n_splits(label)
+        parts = np.ones((n, 1)), np.full(n, 0.5), np.zeros((n + 1, 1))
+        value = encode(label, *parts, forest.owner.op.max_nodes, fingerprint_of(forest))
+        expected = log_prior(label, 0.9, 700.0) - 0.5 * (n + 1) * np.log(2 * np.pi)
+        assert logp({"mu_forest": value}) == pytest.approx(expected, rel=1e-12)
 
 
 REOPEN = """

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 
@@ -70,6 +71,18 @@ def _fewest_quantiles(values, heights, band):
 
 
 @njit(cache=True)
+def check_cells(X):
+    """Refuse rows with a cell that is not a number."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if not np.isfinite(X[i, j]) or X[i, j] == MISSING:
+                raise ValueError(
+                    "X holds NaN or infinite values: soft trees take none. Remove or impute those "
+                    "rows before predicting."
+                )
+
+
+@njit(cache=True)
 def to_unit(X, knots, heights, offsets):
     """(p, rows) contiguous columns of X on the scale of the map.
 
@@ -84,16 +97,12 @@ def to_unit(X, knots, heights, offsets):
             "X has another number of columns than the X the forest was declared with: "
             "give it the same columns in the same order."
         )
+    check_cells(X)
     out = np.empty((p, n))
     for j in range(p):
         first, last = offsets[j], offsets[j + 1] - 1
         for i in range(n):
             x = X[i, j]
-            if not np.isfinite(x) or x < -1e250:  # the mark of missing cells
-                raise ValueError(
-                    "X holds NaN or infinite values: soft trees take none. Remove or impute those "
-                    "rows before predicting."
-                )
             if x <= knots[first]:
                 out[j, i] = heights[first]
             elif x >= knots[last]:

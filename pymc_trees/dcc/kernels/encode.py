@@ -20,6 +20,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.random import pick
+from pymc_trees.core.soft_forest.trees import check_cells
 from pymc_trees.core.value.fields import LEAF, UNUSED, checksum
 from pymc_trees.dcc.kernels.gates import leaf_probabilities
 
@@ -144,6 +145,7 @@ def default_max_nodes(alpha: float, beta: float) -> int:
 
 
 SPLIT = 0
+LARGEST = np.finfo(np.float64).max
 
 
 def n_fields(p: int, n_values: int) -> int:
@@ -248,6 +250,7 @@ def evaluate(value, X, low, span, h, n_values, fingerprint):
             "X has another number of columns than the X the tree was declared with: give it the "
             "same columns in the same order."
         )
+    check_cells(X)
     table, _, nodes = parse(value, fingerprint)
     if nodes == 0:
         return np.full((n, n_values), np.nan)
@@ -263,6 +266,7 @@ def evaluate(value, X, low, span, h, n_values, fingerprint):
             values[number] = value[at, 1 : 1 + n_values]
     phi, gates = np.empty((n_split + 1, n)), np.empty((n_split, n))
     scaled = np.ascontiguousarray(((X - low) / span).T)
+    scaled = np.clip(scaled, -LARGEST, LARGEST)  # infinity times a weight of 0 is no number
     leaf_probabilities(scaled, delta, tau, h, table[:nodes], phi, gates)
     return np.ascontiguousarray(phi.T) @ values
 

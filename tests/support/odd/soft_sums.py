@@ -48,6 +48,7 @@ SOFT_BART = {
     "X one row": soft(X=X[:1], Y=None, leaf=LEAF),
     "X at the largest floats": soft(X=X * 1e308),
     "X denormal": soft(X=X * 1e-310),
+    "X far below zero": soft(X=-X * 1e300),
     "Y short": soft("Y", Y=Y[:-1]),
     "Y text": soft("Y", Y=["a"] * 20),
     "Y NaN": soft("Y", Y=with_entry(Y, np.nan)),

@@ -276,6 +276,11 @@ INPUTS = [
         lambda: _narrow(pmt.SoftBART, with_entry(X, np.nan)),
         lambda: _narrow(pmt.SoftBART, X[:3]),
     ),
+    remedy(
+        "soft trees take none. Remove or impute those rows before predicting",
+        lambda: _narrow(pmt.SoftDecisionTree, with_entry(X, np.nan)),
+        lambda: _narrow(pmt.SoftDecisionTree, X[:3]),
+    ),
     remedy("rescale them", odd.BART["X too wide"], bart(X=np.where(X > 0.5, 1.7, -1.7))),
 ]
 
