@@ -8,8 +8,9 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_number
+from pymc_trees.core.value.fields import LEAF, UNUSED
 from pymc_trees.posterior.declarations import declarations_in
-from pymc_trees.posterior.draws import check_draws
+from pymc_trees.posterior.draws import SAMPLE, check_draws
 from pymc_trees.predictors.file import check_path, write
 
 PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
@@ -20,6 +21,8 @@ SMALL = 1000
 
 ROWS = ("constant_data", "observed_data", "log_likelihood", "sampling_state")
 """Groups that hold training rows, or values at them."""
+TOPOLOGIES = "topologies"
+"""Group of `sample_dcc`, with an entry for each topology."""
 LEFT_OUT = "training_rows_left_out"
 """Attribute of draws without them."""
 
@@ -131,7 +134,11 @@ def without_rows(idata: xr.DataTree) -> xr.DataTree:
                 f"rows: remove it with del idata[{name!r}]."
             )
         ds = node.to_dataset()
-        names = [v for v in ds.data_vars if v in forests or not _has(ds[v], lengths)]
+        names = [
+            v
+            for v, array in ds.data_vars.items()
+            if name == TOPOLOGIES or v in forests or not _has(array, lengths) or _is_tree(array)
+        ]
         if names or not ds.data_vars:
             kept[name] = ds[names]
     result = xr.DataTree.from_dict(kept)
@@ -142,6 +149,26 @@ def without_rows(idata: xr.DataTree) -> xr.DataTree:
 def _has(array: xr.DataArray, lengths: set[int]) -> bool:
     sizes = [n for dim, n in array.sizes.items() if dim not in ("chain", "draw")]
     return bool(lengths & set(sizes))
+
+
+def _is_tree(array: xr.DataArray) -> bool:
+    """Whether all draws are encoded soft trees, which the group of forests does not name.
+
+    Nodes are in preorder, and field 0 is 0 at a split: the first node with which leaves outnumber
+    splits is the last one, and unused rows follow.
+    """
+    dims = [dim for dim in array.dims if dim not in SAMPLE]
+    if len(dims) != 2 or not {*SAMPLE} <= {*array.dims} or 0 in array.shape:
+        return False
+    kinds = array.transpose(*SAMPLE, *dims)[..., 0].to_numpy()
+    is_leaf, is_split = kinds == LEAF, kinds == 0
+    excess = np.cumsum(is_leaf.astype(int) - is_split, axis=-1)
+    ended = np.maximum.accumulate(excess, axis=-1) == 1
+    expected = np.roll(ended, 1, axis=-1)  # unused: all nodes after the last one
+    expected[..., 0] = False
+    is_unused = kinds == UNUSED
+    known = is_leaf | is_split | is_unused
+    return bool(known.all() and ended[..., -1].all() and (is_unused == expected).all())
 
 
 # ------------------------------------------------ open: draws from a file, in memory where they fit

@@ -134,6 +134,30 @@ def test_effects_need_the_rows(tmp_path):
     forest.save(tmp_path / "fit.nc")
 
 
+def test_a_soft_tree_and_its_topologies_stay_whatever_their_sizes():
+    """Nodes, fields and topologies are as many as rows; what is no tree in every draw goes."""
+    n, p = 7, 4
+    with pm.Model() as model:
+        leaf = pmt.NormalLeaf(0, 1)
+        pmt.SoftDecisionTree("mu", np.ones((n, p)), alpha=0.5, beta=3.0, leaf=leaf, max_nodes=n)
+    trees = pm.draw(model["mu_forest"], 4, random_seed=1)[None]
+    assert trees.shape == (1, 4, n, n) and len({*trees[0, :, 1, 0]}) > 1
+    spoilt = np.where(np.arange(4)[:, None, None] < 3, trees, 0.5)
+    dims = ("chain", "draw", "a", "b")
+    drawn = xr.Dataset({"mu_forest": (dims, trees)}).transpose("draw", "a", "chain", "b")
+    for name, values in {"mu": trees[..., 1], "zeros": 0.0 * trees, "spoilt": spoilt}.items():
+        drawn[name] = dims[: values.ndim], values
+    groups = {"posterior": drawn, "warmup_posterior": drawn}
+    groups["topologies"] = xr.Dataset({"weight": ("topology", np.ones(n))})
+    groups["observed_data"] = xr.Dataset({"y": ("row", np.zeros(n))})
+    left = without_rows(xr.DataTree.from_dict(groups))
+    assert {name: [*node.data_vars] for name, node in left.children.items()} == {
+        "posterior": ["mu_forest"],
+        "warmup_posterior": ["mu_forest"],
+        "topologies": ["weight"],
+    }
+
+
 # ----------------------------------------------------------------- Draws that are read in each call
 
 
