@@ -76,7 +76,7 @@ def packed_forest(
     ValueError
         For trees of another kind.
     """
-    kind = _kind_of(forest)
+    kind = kind_of(forest)
     layout, X = forest.owner.op.layout, training_rows(forest)
     p = X.shape[1]
     taken = [draws[chain, draw] for chain in range(draws.shape[0]) for draw in which]
@@ -131,7 +131,8 @@ def packed_values(
     }
 
 
-def _kind_of(forest: Variable) -> str:
+def kind_of(forest: Variable) -> str:
+    """Kind of the trees in a predictor, or an error where it has none."""
     if is_soft_forest(forest):
         return SOFT
     outputs = forest.owner.op.leaf_type.outputs if is_forest(forest) else None

@@ -23,6 +23,7 @@ from pymc_trees.posterior.exporting.expressions import (
     NotCarriedError,
     Response,
     Translation,
+    kind_of,
     packed_forest,
     response_of,
     widened,
@@ -198,7 +199,10 @@ class _Maker:
         seen = set(self._seen)
         everything = [*self.model.basic_RVs, *self.model.potentials]
         for one in evaluations(everything):
-            if one.tree not in seen and one.tree.owner.op.layout.n_outputs == 1:
+            if one.tree in seen:
+                continue
+            kind_of(one.tree)
+            if one.tree.owner.op.layout.n_outputs == 1:
                 seen.add(one.tree)
                 self.add_function(str(one.tree.name), one.outputs[:, 0], required)
         if required and not self.functions:
@@ -262,6 +266,7 @@ class _Maker:
             self._take(source)
         for one in evaluated:
             if one.tree not in self.forests:
+                kind_of(one.tree)  # others have no sizes and rows of a forest
                 self.forests.append(one.tree)
 
     def _take(self, source: Source) -> None:

@@ -15,6 +15,7 @@ from support.odd.predictors import asked, loaded, made, of_expressions, whole
 from support.remedies.table import remedy
 
 ROWS = models.new_array(3)
+FINITE = models.new_array(3, missing=False)
 BESIDE = {"X": ROWS, "exposure": np.ones(3), "group_of": np.zeros(3, dtype=int)}
 
 
@@ -53,7 +54,7 @@ def _soft_tree():
     with pm.Model() as model:
         f = pmt.SoftDecisionTree("f", pmt.Data("X", models.X), models.Y)
         pm.Normal("y", f, 1.0, observed=models.Y, shape=f.shape)
-    return models.drawn(model, ROWS)
+    return models.drawn(model, FINITE)
 
 
 PREDICTORS = [
@@ -83,7 +84,7 @@ PREDICTORS = [
     remedy(
         "has trees or leaves that a predictor cannot hold",
         made(_soft_tree),
-        lambda: pmt.predictions(_soft_tree().idata, _soft_tree().model, ROWS),
+        lambda: pmt.predictions(_soft_tree().idata, _soft_tree().model, FINITE),
     ),
     remedy(
         "X lacks …: give a dict with an entry for each of",
@@ -152,7 +153,7 @@ PREDICTORS = [
     remedy(
         "has …. Use save() and load() instead.",
         lambda: made(models.soft)().to_onnx(),
-        lambda: _loaded(made(models.soft)()).predict(models.new_array(3, missing=False)),
+        lambda: _loaded(made(models.soft)()).predict(FINITE),
     ),
     remedy(
         "of which survival curves are not known here. Use survival.survival_function",
