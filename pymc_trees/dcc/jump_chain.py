@@ -359,6 +359,12 @@ class JumpChain:
             return Iteration(state, 0, False, np.nan, divergences, gradients)
         proposed, log_ratio, more = self.jump(rng, state, jump)
         accepted = bool(np.log(rng.random()) < log_ratio)
+        room = self.model.op.max_nodes
+        if accepted and len(proposed.label) > room:  # only a state has to be encoded
+            raise ForestTooLargeError(
+                f"{self.model.soft.tree.name} outgrew max_nodes={room}. Declare it with a "
+                f"larger one, for example max_nodes={2 * room + 1}."
+            )
         state = proposed if accepted else state
         sign = 1 if jump.grows else -1
         return Iteration(state, sign, accepted, log_ratio, divergences, gradients + more)
@@ -385,12 +391,6 @@ class JumpChain:
     def jump(self, rng: np.random.Generator, state: State, jump: Jump):
         """Proposed state of a jump, log of its acceptance ratio, and number of gradients."""
         change = jump.change
-        room = self.model.op.max_nodes
-        if len(change.larger) > room:
-            raise ForestTooLargeError(
-                f"{self.model.soft.tree.name} outgrew max_nodes={room}. Declare it with a "
-                f"larger one, for example max_nodes={2 * room + 1}."
-            )
         scales = self.kernels.scales(rng, change.larger)
         pair, z = self.match_vectors(rng, state, jump)
         with np.errstate(all="ignore"):  # a trajectory that diverges

@@ -253,6 +253,19 @@ def test_a_topology_that_outgrows_its_room_is_told(step):
         go(tight, small.initial_point(), 20)
 
 
+def test_a_refused_topology_may_be_larger_than_the_room():
+    """Rows that are all 0 have no use for a split: five growths are refused, none accepted."""
+    X = np.linspace(0, 1, 5)[:, None]
+    with pm.Model() as model:
+        mu = pmt.SoftDecisionTree("mu", X, alpha=0.01, max_nodes=1, leaf=pmt.NormalLeaf(0, 1))
+        pm.Normal("y", mu, 1.0, observed=np.zeros(5), shape=mu.shape)
+    tight = pmt.RJHMC(model=model, grow=0.9, prune=0.1, warm_up=20, bridge=0)
+    begin(tight)
+    _, stats = go(tight, model.initial_point(), 5)
+    assert [one["jump"] for one in stats] == [1] * 5
+    assert {one["jump_accepted"] for one in stats} == {False}
+
+
 def test_variables_are_chosen_by_name_value_or_function(model):
     tree, sigma = model["mu_forest"], model["sigma"]
     for given, names in (
