@@ -27,9 +27,6 @@ from pymc_trees.dcc.local import (
 from pymc_trees.dcc.neighbours import propose
 from pymc_trees.dcc.topology_model import TopologyModel
 
-# ---------- Proposed and active topologies, and which of them is visited next (algorithm 1, eq. 10)
-
-
 # ---------------------------------------------- The utility of eq. 10, from logarithms of its terms
 
 
@@ -125,9 +122,22 @@ class Search:
     active: list[str] = field(default_factory=list)
 
     def start(self, rng: np.random.Generator, initial_trees: int) -> None:
-        """Count topologies drawn from the prior as proposed."""
+        """Count topologies drawn from the prior as proposed, but for those that are too large."""
+        left_out, room = 0, self.max_nodes
         for _ in range(initial_trees):
-            self.count(draw_topology(rng, self.alpha, self.beta, self.max_nodes))
+            try:
+                self.count(draw_topology(rng, self.alpha, self.beta, room))
+            except ValueError:
+                left_out += 1
+                if left_out == initial_trees:
+                    raise
+        if left_out:
+            warnings.warn(
+                f"{left_out} of {initial_trees} topologies drawn from the prior were left out, as "
+                f"max_nodes={room}. If topologies of nearly this size have much weight, declare "
+                f"the SoftDecisionTree with a larger one, for example max_nodes={2 * room + 1}.",
+                stacklevel=2,
+            )
 
     def count(self, label: str) -> None:
         """Record that a topology was proposed."""
@@ -171,9 +181,6 @@ class Search:
             f"larger one, for example max_nodes={2 * room + 1}.",
             stacklevel=2,
         )
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 # ------------------------------------------------------------------------------------- Settings

@@ -119,7 +119,7 @@ class SplitWeights(VariableStep):
         """The error for other variables."""
         return ValueError(
             f"vars: {unable} is not a pm.Dirichlet that is used, untransformed, as the split_prior "
-            "of BART or DecisionTree and nowhere else. Leave it to pm.sample()."
+            "of BART, DecisionTree or SoftBART and nowhere else. Leave it to pm.sample()."
         )
 
     def prepare(self, model, rvs, found, compile_kwargs):

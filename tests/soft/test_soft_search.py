@@ -93,6 +93,23 @@ def test_what_outgrows_the_room_is_left_out_with_a_warning_that_says_what_to_do(
     assert set(one.proposed) == {"L", "SLL"}
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_prior_draws_too_large_is_left_out_at_the_start(seed):
+    """What fits is as often proposed as without the others; what says so says it once."""
+    one, rng = Search(0.95, 1.0, 5, 100, 15), np.random.default_rng(seed)
+    with pytest.warns(UserWarning, match="drawn from .* left out.*example max_nodes=31") as told:
+        one.start(rng, 100)
+    kept = sum(one.proposed.values())
+    assert len(told) == 1 and str(told[0].message).startswith(f"{100 - kept} of 100")
+    assert 80 < kept < 100  # a tree has more than 8 leaves with a probability of 0.03
+    assert max(map(len, one.proposed)) <= 15
+
+
+def test_a_prior_of_trees_that_are_all_too_large_is_refused(rng):
+    with pytest.raises(ValueError, match="more nodes than max_nodes: declare it with a larger"):
+        Search(1 - 1e-9, 0.0, 5, 100, 15).start(rng, 3)
+
+
 def test_selection_prefers_mass_and_falls_with_visits():
     one = search()
     one.active = ["L", "SLL"]

@@ -143,7 +143,7 @@ STEP_METHODS = [
         _latents(cov=lambda: np.eye(2) * pm.HalfNormal("s")),
     ),
     remedy(
-        "as the split_prior of BART or DecisionTree and nowhere else. Leave it to pm.sample()",
+        "split_prior of BART, DecisionTree or SoftBART and nowhere else. Leave it to pm.sample()",
         odd.SPLIT_WEIGHTS["vars of another kind"],
         _assigned(_small),
     ),
@@ -427,6 +427,12 @@ SOFT_STEPS = [
         lambda: _dcc(pm.HalfNormal),
         full=True,
     ),
+    remedy(
+        "topologies drawn from the prior were left out, as max_nodes=",
+        lambda: _dcc(pm.HalfNormal, alpha=0.5, max_nodes=1),
+        lambda: _dcc(pm.HalfNormal, alpha=0.5, max_nodes=63),
+        full=True,
+    ),
 ]
 
 
@@ -443,9 +449,9 @@ def _tuned(tune):
         return step.tune
 
 
-def _dcc(prior):
+def _dcc(prior, **given):
     with pm.Model():
-        mu = _soft()
+        mu = _soft(**given)
         pm.Normal("y", mu, prior("sigma"), observed=Y, shape=mu.shape)
         found = short_dcc()
         return len(found["posterior"]["mu_forest"]) > 0
