@@ -63,7 +63,7 @@ def check_options(name: str, options: dict) -> None:
         if isinstance(step, pm.DEMetropolis):  # its chains are drawn together, by a loop of its own
             raise TypeError(
                 f"step: {name} draws each chain by itself, and pm.DEMetropolis needs all of "
-                "them. Use pm.DEMetropolisZ, or call pm.sample."
+                "them. Use pm.DEMetropolisZ."
             )
 
 

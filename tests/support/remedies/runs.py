@@ -279,6 +279,20 @@ def until(**given):
     return call
 
 
+def _with_step(kind):
+    """A short run with a step of the user's choice for a number beside the trees."""
+
+    def call():
+        with pm.Model():
+            b = pm.Normal("b")
+            mu = pmt.BART("mu", X, Y, m=2, max_nodes=80)
+            pm.Normal("y", mu + b, 0.5, observed=Y, shape=mu.shape)
+            given = FEW | {"cores": 1, "step": [pmt.CGM(), kind([b])]}
+            return pmt.sample_chains(**given) is not None
+
+    return call
+
+
 def _until_of_a_file(name="there.nc", removed=False, empty=True):
     """A run whose checkpoint may be a file of no run, or of one of another model."""
 
@@ -387,6 +401,17 @@ RUNS = [
         resumed(lambda model: _model(leaf=pmt.NormalLeaf(0.0, 9.0), n_cuts=3)),
         resumed(lambda model: _model()),
         _sampled_anew,
+    ),
+    remedy(
+        "draws each chain by itself, and pm.DEMetropolis needs all of",
+        _with_step(pm.DEMetropolis),
+        _with_step(pm.DEMetropolisZ),
+    ),
+    remedy(
+        "could not be judged. Add them, or leave var_names out.",
+        until(of=["double"], var_names=["mu"]),
+        until(of=["double"], var_names=["mu", "double"]),
+        until(of=["double"]),
     ),
     remedy(
         "Give the whole result of pm.sample or sample_chains, or a file of it",
