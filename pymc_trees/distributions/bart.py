@@ -202,7 +202,9 @@ def BART(
 
     With ``monotone`` every tree is monotone in those columns with all other columns held fixed,
     everywhere in the input space, also beyond the data (a missing cell is compared with missing
-    cells only). The prior of a tree and its leaf values is the usual one conditioned on
+    cells only). The exception are missing cells of new rows where X has neither missing cells nor
+    levels: a coin of each split of their column says where they go, and along another column the
+    function may fall there. The prior of a tree and its leaf values is the usual one conditioned on
     monotonicity: ``p(T, mu) = p0(T) p0(mu | T) 1[monotone] / c``. Trees with more splits in those
     columns are therefore rarer than without the constraint, since fewer of their leaf values are in
     order, and leaf values are not normal: low leaves are shifted down and high ones up. c does not

@@ -393,7 +393,7 @@ class _Request:
         self._check_names(argument, given, [state.name for state in states])
         found = {}
         for name, values in given.items():
-            array = np.asarray(values, dtype=np.float64)
+            array = np.ma.asarray(values, dtype=np.float64).filled(np.nan)
             array = array[:, None] if array.ndim == 1 and n == 1 else array
             if array.ndim != 2 or array.shape[1] != n:
                 raise ValueError(

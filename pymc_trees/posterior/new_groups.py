@@ -35,7 +35,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import MvNormalRV
 
 from pymc_trees.distributions.tree_variable import is_tree_variable
-from pymc_trees.posterior.reading.indices import PYTHON, name_of, picks
+from pymc_trees.posterior.reading.indices import PYTHON, contractions, name_of, picks
 
 REMEDY = (
     "Declare the model with all of them from the start: those without rows are drawn with the "
@@ -167,6 +167,16 @@ class Fitted:
             )
         # at once: a copy of a random variable would be drawn anew
         return clone_replace(expressions, replaced, rebuild_strict=False)
+
+    def has_other_rows(self, array: Variable) -> bool:
+        """Whether it is made of data, other than of groups, that are not those of the fit."""
+        below = set(ancestors([array]))
+        return any(
+            not set(self.model.named_vars_to_dims.get(data.name) or (None,)) <= set(self.dims)
+            and not np.array_equal(self._constant_data.get(data.name), data.get_value())
+            for data in self.model.data_vars
+            if data in below
+        )
 
 
 def _inputs(model: pm.Model, expressions: list[Variable]) -> tuple[list, dict]:
@@ -384,16 +394,15 @@ def _check_unmixed(fitted: Fitted, flat, completed, draws) -> None:
     """Raise an error if what is picked for a known group is not what it was.
 
     A mean that is subtracted, or a matrix that multiplies the vector, may change with its length.
-    The arrays from which entries are picked are computed twice, for one draw: as the model was
-    fitted, and with the new entries.
+    The arrays from which entries are picked, by numbers or by a product with indicators of the
+    rows, are computed twice, for one draw: as the model was fitted, and with the new entries.
     """
     model = fitted.model
-    seen = set()
-    for one in picks([*model.basic_RVs, *model.deterministics]):
-        array = one.array
-        if (array, one.axis) in seen or array in completed:
+    outputs = [*model.basic_RVs, *model.deterministics]
+    picked = dict.fromkeys((one.array, one.axis) for one in picks(outputs))
+    for array, axis in [*picked, *(one for one in contractions(outputs) if one not in picked)]:
+        if array in completed or ((array, axis) not in picked and fitted.has_other_rows(array)):
             continue
-        seen.add((array, one.axis))
         parents, stands = _inputs(model, [array])
         changed = [rv for rv in parents if rv in completed]
         others = [rv for rv in parents if rv not in completed and rv not in model.observed_RVs]
@@ -408,7 +417,7 @@ def _check_unmixed(fitted: Fitted, flat, completed, draws) -> None:
         inputs = list(stands.values())
 
         was, is_now = (
-            np.moveaxis(_evaluated(graph, inputs, numbers.values()), one.axis, 0)
+            np.moveaxis(_evaluated(graph, inputs, numbers.values()), axis, 0)
             for graph, numbers in ((before, old), (now, new))
         )
         for change in {c.dim: c for rv in changed for c in fitted.changes[rv]}.values():

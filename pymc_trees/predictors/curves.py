@@ -10,7 +10,7 @@ from pymc_trees.predictors import evaluation, laws
 from pymc_trees.predictors.columns import Schema
 from pymc_trees.predictors.laws import KINDS, probabilities_of, summary
 from pymc_trees.predictors.random_columns import averaged, check_known
-from pymc_trees.predictors.rows import as_table, encode_held
+from pymc_trees.predictors.rows import as_table, check_some, encode_held
 
 
 class Curves:
@@ -124,6 +124,7 @@ class Curves:
         names, rules, levels, complete = table.schema
         schema = Schema(names and names[1:], rules[1:], levels[1:], complete)
         rows = encode_held(as_table(X), schema, table.name)
+        check_some(len(rows), table.name)
         last = np.searchsorted(grid, at, side="right")
         width = max(1, evaluation.BLOCK // (self._evaluator.n_draws * len(grid)))
         for start in range(0, len(rows), width):

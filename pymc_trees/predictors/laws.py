@@ -42,8 +42,20 @@ def _categories(rng, shape, p):
 
 
 def _gamma(x):
-    """The gamma function."""
-    return np.vectorize(math.gamma, otypes=[float])(x)
+    """The gamma function; infinite where it is too large for float64."""
+
+    def at(one):
+        try:
+            return math.gamma(one)
+        except OverflowError:
+            return math.inf
+
+    return np.vectorize(at, otypes=[float])(x)
+
+
+def _weibull_variance(alpha, beta):
+    square, mean = _gamma(1.0 + 2.0 / alpha), _gamma(1.0 + 1.0 / alpha)
+    return beta**2 * (square - np.where(np.isinf(square), 0.0, mean) ** 2)
 
 
 def _mixture_variance(parts):
@@ -116,7 +128,7 @@ LAWS: dict[str, Law] = {
     ),
     "weibull": Law(
         lambda alpha, beta: beta * _gamma(1.0 + 1.0 / alpha),
-        lambda alpha, beta: beta**2 * (_gamma(1.0 + 2.0 / alpha) - _gamma(1.0 + 1.0 / alpha) ** 2),
+        _weibull_variance,
         lambda rng, shape, alpha, beta: beta * rng.weibull(alpha, shape),
         survival=lambda y, alpha, beta: np.exp(-((np.maximum(y, 0.0) / beta) ** alpha)),
     ),

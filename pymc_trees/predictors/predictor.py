@@ -72,7 +72,7 @@ class Predictor(Elsewhere, Curves):
     their law, where the predictor holds it.
 
     A few rows go through the trees of all draws at once, many rows through one tree after another;
-    the results are equal, and so they are for any ``n_jobs``.
+    results are equal to rounding, and so they are for any ``n_jobs``.
 
     Examples
     --------
@@ -191,8 +191,8 @@ class Predictor(Elsewhere, Curves):
         X : array, frame, list of dicts or dict
             Rows.
         kind : {"mean", "sd", "interval", "quantiles", "class"}, optional
-            Over the draws. Default: "quantiles" where these are given, "class" for a response of
-            classes that has no mean or for a classifier, otherwise "mean".
+            Over the draws. Default: "quantiles" where these are given, "class" without `of` for a
+            response of classes that has no mean or for a classifier, otherwise "mean".
         quantiles : sequence of float, optional
             Probabilities, for example ``(0.05, 0.95)``.
         level : float, default 0.9
@@ -214,7 +214,7 @@ class Predictor(Elsewhere, Curves):
         (n, ...) array
             Rows first; an interval or quantiles last, (n, ..., 2) or (n, ..., Q).
         """
-        kind = self._kind(kind, quantiles)
+        kind = self._kind(kind, quantiles, of)
         if kind == "class":
             most = self.predict_proba(X, n_jobs=n_jobs, progressbar=progressbar).argmax(axis=1)
             return most if self.classes is None else np.asarray(self.classes)[most]
@@ -424,12 +424,13 @@ class Predictor(Elsewhere, Curves):
             raise ValueError(f"{name!r} is no function of rows: choose from {self.functions}.")
         return self._outputs[name]
 
-    def _kind(self, kind, quantiles) -> str:
+    def _kind(self, kind, quantiles, of) -> str:
+        if kind == "class" and of is not None:
+            raise ValueError(f"of={of!r}: a class is of the response. Leave of out, or kind.")
         if kind is not None:
             return check_choice("kind", kind, KINDS)
-        if quantiles is not None:
-            return "quantiles"
-        return "class" if self.law == "categorical" or self.classes is not None else "mean"
+        classes = of is None and (self.law == "categorical" or self.classes is not None)
+        return "quantiles" if quantiles is not None else "class" if classes else "mean"
 
     def _asked(self, of) -> tuple[str, list[int]]:
         """What is summarised, and the instructions that it takes."""

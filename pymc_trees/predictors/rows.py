@@ -21,6 +21,7 @@ from pymc_trees.predictors.columns import (
     columns_of_objects,
     decoded,
     is_lazy,
+    is_masked,
     matrix_of_reals,
 )
 
@@ -202,13 +203,30 @@ def check_lengths(lengths: Mapping[str, int]) -> None:
         )
 
 
+def check_some(n: int, name: str) -> None:
+    """Raise an error where there are no rows."""
+    if n == 0:
+        raise ValueError(f"{name} is evaluated at no rows: give {name} at least one row.")
+
+
+def _cells(given: Any) -> np.ndarray:
+    """(n,) cells of a column, None where it is masked; dates stay dates, and are refused."""
+    cells = np.array(given, object)
+    if isinstance(given, np.ndarray) and given.dtype.kind in "mM":
+        cells = np.empty(given.shape, object)
+        cells.reshape(-1)[:] = list(np.asarray(given).reshape(-1))
+    if is_masked(given):
+        cells[np.ma.getmaskarray(given)] = None
+    return np.atleast_1d(cells)
+
+
 def as_table(X: Any) -> Any:
     """Records and columns by name as `encode_held` takes them; anything else as it is."""
     if isinstance(X, Mapping):
-        columns = {str(name): np.atleast_1d(np.asarray(c, object)) for name, c in X.items()}
-        n = max((len(cells) for cells in columns.values()), default=0)
+        columns = {str(name): _cells(c) for name, c in X.items()}
         lengths = {name: len(cells) for name, cells in columns.items()}
-        check_lengths({name: k for name, k in lengths.items() if k != 1})
+        n = max(lengths.values(), default=0)
+        check_lengths({name: k for name, k in lengths.items() if k != 1 or 0 in lengths.values()})
         return Records({name: np.resize(cells, n) for name, cells in columns.items()})
     is_list = isinstance(X, list | tuple) and len(X) > 0
     if is_list and all(isinstance(row, Mapping) for row in X):
@@ -239,6 +257,11 @@ class Data(NamedTuple):
     levels: tuple | None
     """What the numbers stand for, by code."""
 
+    @property
+    def is_named(self) -> bool:
+        """Whether cells are the names of groups in other runtimes; numbers are codes."""
+        return self.levels is not None and all(isinstance(one, str) for one in self.levels)
+
 
 def read_rows(
     X, tables: Sequence[Table], data: Sequence[Data]
@@ -266,13 +289,14 @@ def read_rows(
         lengths[d.name] = x.shape[1 + d.shape.index(-1)]
     check_lengths(lengths)
     n = next(iter(lengths.values()))
-    if n == 0:
-        raise ValueError(f"{names[0]} is evaluated at no rows: give {names[0]} at least one row.")
+    check_some(n, names[0])
     return matrices, numbers, n
 
 
 def _beside(given, data: Data, n: int) -> np.ndarray:
     """Numbers beside X, with a first axis for the draws; a single one for all n rows."""
+    if is_masked(given):
+        given = given.astype(float if given.dtype.kind in "biuf" else object).filled(np.nan)
     if data.levels is not None and np.asarray(given).dtype.kind in "OUT":
         schema = Schema(None, ("subset",), (data.levels,), True)
         given = encode_held(np.asarray(given, dtype=object).reshape(-1, 1), schema, data.name)[:, 0]
@@ -288,7 +312,8 @@ def _beside(given, data: Data, n: int) -> np.ndarray:
             f"{data.name} has the shape {values.shape} and the type {values.dtype}: give numbers "
             f"of shape {wanted}."
         )
-    kept = values.astype(data.dtype)
+    with np.errstate(invalid="ignore"):  # refused below
+        kept = values.astype(data.dtype)
     if not np.isfinite(values).all() or (kept != values).any() and kept.dtype.kind in "biu":
         raise ValueError(
             f"{data.name} is {data.dtype} in the model, which cannot hold what it is given: give "

@@ -154,7 +154,7 @@ def test_errors_that_follow_an_autoregression():
         error = history["y"][-1] - values["y"][-1]
         return rng.normal(value + rho * error, sigma)
 
-    known = [Y[-1], np.nan, np.nan, np.nan]
+    known = np.ma.array([Y[-1], 99.0, 99.0, 99.0], mask=[False, True, True, True])
     found = pmt.forecast(
         repeated(idata, draw, 4000),
         model,

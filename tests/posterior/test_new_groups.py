@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy import stats
@@ -370,6 +371,58 @@ def mean_free(model):
 
 def fixed_length(model):
     return pm.Normal("a", np.arange(3.0), dims="school")
+
+
+def by_indicators(vector, product=pm.math.dot):
+    """A model whose rows take their group's entry by a product with 0 and 1."""
+    coords = {"school": SEEN, "row": range(N)}
+    with pm.Model(coords=coords) as model:
+        rows = pmt.Data("X", X)
+        Z = pm.Data("Z", np.eye(3)[np.arange(N) % 3], dims=("row", "school"))
+        w = pm.Data("w", np.array([1.0, 2.0, 3.0]), dims="school")
+        f = pmt.BART("f", rows, X[:, 0], m=2)
+        a = pm.Normal("a", 0.0, 2.0, dims="school")
+        pm.Deterministic("mu", f + product(Z, vector(a, w, Z)))
+    return model
+
+
+def at_new_schools(model, idata):
+    """Effects of the known schools and of a new one, beside the forest."""
+    new = {"X": X[:4], "Z": np.eye(4), "w": np.array([1.0, 2.0, 3.0, 9.0])}
+    with model:
+        pmt.set_data(new, coords={"school": [*SEEN, "d"], "row": range(4)})
+        found = pm.sample_posterior_predictive(
+            idata, predictions=True, var_names=["f", "mu", "a"], random_seed=1, progressbar=False
+        ).predictions
+    f, mu, a = (found[name].to_numpy()[0] for name in ("f", "mu", "a"))
+    return mu - f, a
+
+
+PRODUCTS = {
+    "dot": pm.math.dot,
+    "matmul": lambda Z, a: a @ Z.T,
+    "of matrices": lambda Z, a: (Z @ a[:, None])[:, 0],
+    "einsum": lambda Z, a: pt.einsum("rs,s->r", Z, a),
+}
+
+
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_products_with_indicators(kind):
+    """As `a[g]`: entries of their own are taken, and those that others change are refused."""
+    model = by_indicators(lambda a, w, Z: a * w, PRODUCTS[kind])
+    idata = prior_draws(model, 5)
+    effects, a = at_new_schools(model, idata)
+    np.testing.assert_allclose(effects, a * [1.0, 2.0, 3.0, 9.0], rtol=1e-9)
+    np.testing.assert_array_equal(a[:, :3], idata.posterior["a"].to_numpy()[0])
+    model = by_indicators(lambda a, w, Z: a - (a * w).mean(), PRODUCTS[kind])
+    with pytest.raises(ValueError, match="for known labels of school changes with the new ones"):
+        at_new_schools(model, prior_draws(model, 5))
+
+
+def test_products_of_what_belongs_to_rows_are_taken():
+    model = by_indicators(lambda a, w, Z: Z * a, lambda Z, za: za @ pt.ones((za.shape[1],)))
+    effects, a = at_new_schools(model, prior_draws(model, 5))
+    np.testing.assert_allclose(effects, a, rtol=1e-9)
 
 
 REFUSED = {

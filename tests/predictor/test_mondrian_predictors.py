@@ -68,6 +68,11 @@ def test_classifiers(name, tmp_path):
     predictor = pmt.load(forest.predictor().save(tmp_path / "fit.pmt"))
     np.testing.assert_allclose(predictor.predict_proba(NEW), forest.predict_proba(NEW), **CLOSE)
     assert (predictor.predict(NEW) == forest.predict(NEW)).all()
+    np.testing.assert_allclose(predictor.predict(NEW, of="p"), forest.predict_proba(NEW), **CLOSE)
+    with pytest.raises(ValueError, match="of='typo': choose from"):
+        predictor.predict(NEW, of="typo")
+    with pytest.raises(ValueError, match="of='p': a class is of the response"):
+        predictor.predict(NEW, "class", of="p")
 
 
 def test_draws_of_a_new_observation():

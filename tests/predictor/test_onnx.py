@@ -13,8 +13,8 @@ from support.generated_forests import forest, frame_of, predictor_of, rows_of
 import pymc_trees as pmt
 from pymc_trees.predictors import hard
 from pymc_trees.predictors.elsewhere.asked import LOCATION, MEANS, commutes_with_mean
-from pymc_trees.predictors.elsewhere.onnx_model import tree_outputs
-from pymc_trees.predictors.elsewhere.tensors import Graph, Tensor
+from pymc_trees.predictors.elsewhere.onnx_model import Inputs, tree_outputs
+from pymc_trees.predictors.elsewhere.tensors import Graph, NotCarriedError, Tensor
 from pymc_trees.predictors.laws import LAWS
 from pymc_trees.predictors.packed import PackedForest
 
@@ -186,6 +186,13 @@ def test_names_of_columns_are_not_taken():
     assert [one.name for one in made.graph.input] == ["X.mean", "c0", "v0_0"]
     found = results(made, new.rename(columns={"mean": "X.mean"}))
     np.testing.assert_allclose(found["mean"], predictor.predict(new), **EXACT)
+
+
+def test_levels_that_float64_does_not_hold():
+    """Keys of the operator would be equal."""
+    for levels in ((2**53, 2**53 + 1), (1, 2**60 + 1)):
+        with pytest.raises(NotCarriedError, match="levels of id that are no numbers of float64"):
+            Inputs.__new__(Inputs)._coded("id", levels, (-1, 1), np.float64, np.nan)
 
 
 def test_what_is_refused(monkeypatch):

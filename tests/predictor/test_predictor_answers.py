@@ -11,6 +11,7 @@ from support import predictor_models as models
 import pymc_trees as pmt
 from pymc_trees.predictors import evaluation as home
 from pymc_trees.predictors.laws import LAWS
+from pymc_trees.predictors.rows import Data, _beside
 from pymc_trees.predictors.special import erf, erfc, erfcx
 
 CLASSES = {"categorical": "expected", "ordered logistic": "y_probs", "ordered probit": "y_probs"}
@@ -210,6 +211,39 @@ def test_rows_as_json_has_them():
     assert (predictor.predict(columns, "sd") == expected).all()
     with pytest.raises(ValueError, match="lacks the columns"):
         predictor.predict([{"a": 1.0}])
+
+
+def test_columns_with_masks_without_rows_and_with_dates():
+    case = models.forest(models.FRAME[["a", "b"]], models.new_frame()[["a", "b"]])
+    predictor, rows = pmt.predictor(case.idata, case.model), case.new.fillna(0.3)
+    columns = {name: rows[name].to_numpy() for name in rows}
+    hidden = np.arange(len(rows)) % 3 == 0
+    for kind in (float, object):
+        masked = np.ma.array(np.where(hidden, 99.0, columns["a"]).astype(kind), mask=hidden)
+        found = predictor.predict({**columns, "a": masked})
+        assert (found == predictor.predict(rows.assign(a=rows["a"].mask(hidden)))).all()
+        assert not np.allclose(found, predictor.predict({**columns, "a": masked.data}))
+    assert (predictor.predict({"a": columns["a"], "b": [0.3]})
+            == predictor.predict(rows.assign(b=0.3))).all()  # fmt: skip
+    with pytest.raises(ValueError, match=r"different numbers, \{'a': 0, 'b': 1\}"):
+        predictor.predict({"a": [], "b": [3.0]})
+    with pytest.raises(ValueError, match="evaluated at no rows"):
+        predictor.predict({"a": [], "b": []})
+    for unit in ("M8[ns]", "M8[D]", "m8[s]"):
+        with pytest.raises(ValueError, match="not numeric, text or categories: 'a'|'0'"):
+            predictor.predict({"a": np.zeros(2, int).astype(unit), "b": [1.0, 2.0]})
+
+
+def test_masked_data_beside_a_table_are_refused():
+    data = Data("g", "int32", (-1,), ("u", "v"))
+    given = np.ma.array([0, 1], mask=[True, False])
+    assert _beside(np.ma.array([0, 1]), data, 2).tolist() == [[0, 1]]
+    for masked in (given, given.astype(float)):
+        with pytest.raises(ValueError, match="cannot hold what it is given"):
+            _beside(masked, data, 2)
+    names = np.ma.array(["u", "v"], dtype=object, mask=[True, False])
+    with pytest.raises(ValueError, match="cannot hold what it is given"):
+        _beside(names, data, 2)
 
 
 @pytest.mark.parametrize("noise", ["forest", "constant", "student"])

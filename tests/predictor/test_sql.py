@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,9 @@ from support import predictor_models as models
 from support.generated_forests import NAMES, forest, frame_of, predictor_of, rows_of
 
 import pymc_trees as pmt
-from pymc_trees.predictors.elsewhere.sql import DIALECTS
+from pymc_trees.predictors import program
+from pymc_trees.predictors.elsewhere.sql import DIALECTS, Query, Text, Words
+from pymc_trees.predictors.special import softmax
 
 duckdb = pytest.importorskip("duckdb")
 EXACT = {"rtol": 1e-11, "atol": 1e-12}
@@ -122,6 +125,89 @@ def test_expressions(dialect):
         predictor.to_sql(TABLE, of="share", columns=list("abc"))
 
 
+def of_whole_numbers(big=0):
+    """Whole numbers and truth values where types matter, and groups called by numbers."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": big + 2 * rng.integers(1, 9, 40), "c": rng.integers(1, 6, 40)})
+    X["b"] = rng.random(40) < 0.5
+    with pm.Model(coords={"group": [2, 0, 1]}) as model:
+        data, g = pmt.Data("X", X), pm.Data("g", np.arange(40) % 3)
+        f = pmt.BART("f", data, leaf=models.LEAF, m=4, **models.TREES)
+        effect = pm.Normal("effect", 0, 10, dims="group")
+        pm.Deterministic("of group", f + effect[g])
+        pm.Deterministic("ratio", f + data[:, 0] / data[:, 1])
+        pm.Deterministic("below", f * pm.math.lt(data[:, 1], 4))
+        pm.Deterministic("unlike", f * pm.math.neq(data[:, 1], data[:, 2]))
+        pm.Deterministic("choice", pm.math.switch(pm.math.lt(f, 0), f, 2 * f))
+    new = X.sample(12, random_state=1, ignore_index=True).assign(
+        a=lambda x: x["a"] + np.arange(12) % 2
+    )
+    return models.drawn(model, {"X": new, "g": np.arange(12) % 3})
+
+
+def of_types(dialect, query, frame, types):
+    """Numbers of the new column where those of the table have some types."""
+    base = duckdb.connect() if dialect == "duckdb" else sqlite3.connect(":memory:")
+    named = ", ".join(f'"{name}" {types.get(name, "INTEGER")}' for name in frame)
+    base.execute(f"CREATE TABLE cells (id INTEGER, {named})")
+    rows = [(k, *row) for k, row in enumerate(plain(frame))]
+    base.executemany(f"INSERT INTO cells VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    found = [row[-1] for row in base.execute(query + " ORDER BY id").fetchall()]
+    base.close()
+    return np.array(found, dtype=float)
+
+
+TYPES = [
+    {"b": "BOOLEAN"},
+    {"a": "BIGINT", "c": "SMALLINT", "b": "BOOLEAN", "g": "BIGINT"},
+    {"a": "DOUBLE", "c": "FLOAT", "b": "FLOAT", "g": "FLOAT"},
+]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_types_of_columns(dialect):
+    """A number is a number, and a group is its code: whole numbers are not divided as such."""
+    case = of_whole_numbers()
+    predictor, frame = pmt.predictor(case.idata, case.model), frame_for(case.new)
+    for function in predictor.functions:
+        query = predictor.to_sql("cells", dialect=dialect, of=function)
+        for types in TYPES:
+            found = of_types(dialect, query, frame, types)
+            np.testing.assert_allclose(found, predictor.predict(case.new, of=function), **EXACT)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_large_whole_numbers_are_rounded_as_elsewhere(dialect):
+    case = of_whole_numbers(big=2**53)
+    predictor, frame = pmt.predictor(case.idata, case.model), frame_for(case.new)
+    query = predictor.to_sql("cells", dialect=dialect, of="f")
+    found = of_types(dialect, query, frame, {"a": "BIGINT"})
+    np.testing.assert_allclose(found, predictor.predict(case.new, of="f"), **EXACT)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_operations_where_powers_are_too_large_or_small(dialect):
+    """Softplus and softmax at +-1000, and numbers near 0 that 1 would swallow."""
+    some = [-1000.0, -1.0, -0.6, -1e-9, 0.0, 1e-9, 1e-3, 0.6, 3.0, 1000.0]
+    words = Words(DIALECTS[dialect])
+    cells = np.array([Text(f"({value!r})") for value in some], dtype=object)
+    base = duckdb.connect() if dialect == "duckdb" else sqlite3.connect(":memory:")
+    for name in ("softplus", "sigmoid", "log1p", "expm1"):
+        inside = np.array(some) > -1 if name == "log1p" else np.isfinite(some)
+        written = ", ".join(words.apply(name, [cells[inside]]))
+        found = base.execute(f"SELECT {written}").fetchone()
+        with np.errstate(over="ignore"):
+            expected = program.ELEMENTWISE[name](np.array(some)[inside])
+        np.testing.assert_allclose(np.array(found, float), expected, rtol=1e-14, atol=1e-16)
+    query = Query.__new__(Query)
+    query._words = words
+    x = np.array([[-1000.0, 3.0, 1000.0, 1000.5], [-1e3, -1e3, -1e3, -1e3]]).T[None]
+    texts = np.frompyfunc(lambda value: Text(f"({value!r})"), 1, 1)(x)
+    found = base.execute(f"SELECT {', '.join(query._softmax(texts, 1).reshape(-1))}").fetchone()
+    base.close()
+    np.testing.assert_allclose(np.reshape(found, x.shape), softmax(x, 1), rtol=1e-14, atol=1e-300)
+
+
 LAWS = [law for law in models.LAWS if not law.startswith(("ordered", "bernoulli"))]
 LAWS += ["bernoulli of a logit"]
 
@@ -190,7 +276,7 @@ def test_postgres_is_written_like_the_others():
     predictor = predictor_of(packed, True)
     query = predictor.to_sql(("main", "rows"), dialect="postgres")
     assert query.endswith('FROM "main"."rows" AS t')
-    shared = query.replace("double precision", "DOUBLE")
+    shared = query.replace("float8", "DOUBLE")
     assert shared == predictor.to_sql(("main", "rows"))
 
 

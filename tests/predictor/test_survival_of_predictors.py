@@ -79,6 +79,16 @@ def test_times_of_a_law():
         np.testing.assert_allclose(found[0], exact[name].sf(y), rtol=1e-12, atol=1e-300)
 
 
+def test_moments_of_a_weibull_with_very_heavy_tails():
+    alpha, beta = np.array([1.7, 0.011, 0.008, 0.005, 1e-320]), np.full(5, 2.5)
+    law, exact = LAWS["weibull"], stats.weibull_min(1.7, scale=2.5)
+    with np.errstate(divide="ignore", over="ignore"):
+        mean, variance = law.mean(alpha, beta), law.variance(alpha, beta)
+    np.testing.assert_allclose([mean[0], variance[0]], [exact.mean(), exact.var()])
+    assert np.isfinite(mean[:3]).all() and np.isinf(mean[3:]).all()
+    assert np.isinf(variance[1:]).all()
+
+
 def test_draws_are_of_whole_times():
     """The response of a censored model is the time itself."""
     case = models.drawn(MODELS["weibull"](FRAME), None)
@@ -97,6 +107,8 @@ def test_what_is_refused():
         predictor.survival(NEW, [100.0])
     with pytest.raises(ValueError, match="in increasing order"):
         predictor.survival(NEW, [1.0, 0.5])
+    with pytest.raises(ValueError, match="X is evaluated at no rows"):
+        predictor.survival(NEW.iloc[:0])
     counts = models.response("poisson")
     predictor = pmt.predictor(counts.idata, counts.model)
     with pytest.raises(ValueError, match="survival curves are not known here"):

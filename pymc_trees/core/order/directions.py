@@ -31,6 +31,10 @@ from pymc_trees.core.forest.trees import SavedTree, make_saved_tree, make_trees,
 # ordered only if the split at which their paths diverge is in a column in which f is monotone,
 # and then by their sides of it: a traversal that visits the lower side of every split first
 # visits the lower of two ordered leaves first.
+#
+# Where no training cell is missing or a level, rules have no side for missing cells, and boxes hold
+# none. Those of new rows go to a side by a coin of each node (`value.evaluate`), so that f may fall
+# in a column where another cell is missing.
 
 
 @by_pointer

@@ -17,7 +17,9 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs
 from pytensor.scalar.basic import Cast
+from pytensor.tensor.einsum import Einsum
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.math import Dot
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
 PYTHON = Mode("py", "fast_compile")
@@ -49,6 +51,23 @@ def picks(expressions: Iterable[Variable], blockers: Iterable[Variable] = ()) ->
             elif index is not None:
                 found.append(Picked(array, axis, pt.as_tensor(index)))
                 axis += 1
+    return found
+
+
+def contractions(expressions: Iterable[Variable]) -> list[tuple[Variable, int]]:
+    """Arrays and the axis along which products add up: a row of the other picks from them."""
+    found = []
+    for v in ancestors(list(expressions)):
+        op = v.owner.op if v.owner else None
+        if isinstance(op, Einsum) and "." not in op.subscripts:
+            inputs, output = op.subscripts.split("->")
+            axes = inputs.split(",")
+            for array, names in zip(v.owner.inputs, axes, strict=True):
+                shared = [k for k in names if k not in output and sum(k in x for x in axes) > 1]
+                found += [(array, names.index(k)) for k in shared]
+        elif isinstance(getattr(op, "core_op", op), Dot):
+            first, second = v.owner.inputs
+            found += [(first, first.ndim - 1), (second, second.ndim - 2)]
     return found
 
 

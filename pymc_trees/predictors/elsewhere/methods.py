@@ -305,9 +305,12 @@ class Elsewhere:
         Notes
         -----
         NULL is a missing cell. So is NaN where a database has it, and a text that is no level of
-        its column. Data beside X are columns of their names. Random columns of the model are taken
-        as known. A function that is not linear in the trees is written for each draw. SQLite needs
-        its mathematical functions for exponentials, which most builds have.
+        its column. Numbers are taken as float64, whatever the type of their column; of BOOLEAN
+        columns DuckDB and SQLite do so, Postgres needs integers. Data beside X are columns of their
+        names: numbers, and of groups the labels where all of these are text, otherwise the codes
+        0, 1, .. that `predict` takes. Random columns of the model are taken as known. A function
+        that is not linear in the trees is written for each draw. SQLite needs its mathematical
+        functions for exponentials, which most builds have.
 
         Examples
         --------

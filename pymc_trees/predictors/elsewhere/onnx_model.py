@@ -264,7 +264,7 @@ class Inputs:
         dtype = np.dtype(bool if kind == "b" else np.int64 if kind in "iu" else np.float64)
         shape = tuple(ROWS if n < 0 else n for n in data.shape)
         name = f"data.{data.name}" if data.name in KINDS_OF_DRAWS else data.name
-        if data.levels is not None and all(isinstance(one, str) for one in data.levels):
+        if data.levels is not None and data.is_named:
             found = self._coded(name, data.levels, shape, np.int64, 2**31)
             return found.astype(dtype)
         return self._input(name, shape, dtype)
@@ -274,6 +274,8 @@ class Inputs:
         is_text = [isinstance(one, str) for one in levels]
         if any(is_text) and not all(is_text):
             raise NotCarriedError(f"levels of {name} that are text and numbers")
+        if not all(is_text) and any(float(one) != one for one in levels):
+            raise NotCarriedError(f"levels of {name} that are no numbers of float64")
         given = self._input(name, shape, np.float64, text=all(is_text))
         keys = np.array(levels, dtype=object if all(is_text) else np.float64)
         [coded] = self.graph.node(

@@ -61,6 +61,10 @@ class Dialect(NamedTuple):
         exponent = "" if self.name == "sqlite" or "e" in text else "e0"
         return f"{text}{exponent}"
 
+    def real(self, column: str) -> str:
+        """A column as float64, whatever numbers it holds: else 7 / 2 is 3 where they are whole."""
+        return f"({column}+0.0)" if self.name == "sqlite" else f"{column}::{self.double}"
+
     def cut(self, value: float) -> str:
         """A number that it reads to the last bit, so that ties are ties.
 
@@ -93,7 +97,7 @@ class Dialect(NamedTuple):
 DIALECTS = {
     "duckdb": Dialect("duckdb", "DOUBLE", "greatest", "least", True),
     "sqlite": Dialect("sqlite", "REAL", "max", "min", False),
-    "postgres": Dialect("postgres", "double precision", "greatest", "least", True),
+    "postgres": Dialect("postgres", "float8", "greatest", "least", True),
 }
 
 
@@ -126,6 +130,7 @@ class Words:
     def __init__(self, dialect: Dialect):
         self.dialect = dialect
         both = {"greatest": dialect.greatest, "least": dialect.least}
+        zero, half, one, two = map(dialect.number, (0.0, 0.5, 1.0, 2.0))
         self._texts: dict[str, Callable[..., str]] = {
             "add": lambda *of: total(of),
             "mul": lambda *of: f"({' * '.join(of)})",
@@ -136,27 +141,31 @@ class Words:
             "neg": lambda a: f"(-{a})",
             "abs": lambda a: f"abs({a})",
             "sqrt": lambda a: f"sqrt({a})",
-            "reciprocal": lambda a: f"({self.dialect.number(1.0)} / {a})",
+            "reciprocal": lambda a: f"({one} / {a})",
             "exp": lambda a: f"exp({a})",
-            "expm1": lambda a: f"(exp({a}) - 1)",
+            "expm1": lambda a: f"(tanh({a} / {two}) * (exp({a}) + {one}))",
             "log": lambda a: f"ln({a})",
-            "log1p": lambda a: f"ln(1 + {a})",
-            "sigmoid": lambda a: f"({self.dialect.number(1.0)} / (1 + exp(-{a})))",
-            "softplus": lambda a: f"ln(1 + exp({a}))",
+            "log1p": lambda a: (
+                f"CASE WHEN abs({a}) < {half} THEN asinh({a} / {two} * ({one} + {one} / ({one} + "
+                f"{a}))) ELSE ln({one} + {a}) END"
+            ),
+            "sigmoid": lambda a: f"({one} / (1 + exp(-{a})))",
+            "softplus": lambda a: f"({both['greatest']}({a}, {zero}) + ln(1 + exp(-abs({a}))))",
             "maximum": lambda *of: f"{both['greatest']}({', '.join(of)})",
             "minimum": lambda *of: f"{both['least']}({', '.join(of)})",
             "clip": lambda a, low, high: f"{both['least']}({both['greatest']}({a}, {low}), {high})",
             "identity": lambda a: a,
             "second": lambda like, a: a,
             **{
-                name: (lambda a, b, sign=sign: f"({a} {sign} {b})")
+                name: (
+                    lambda a, b, sign=sign: f"CASE WHEN {a} {sign} {b} THEN {one} ELSE {zero} END"
+                )
                 for name, sign in zip(
-                    ("lt", "le", "gt", "ge", "eq", "neq"),
-                    ("<", "<=", ">", ">=", "=", "<>"),
-                    strict=True,
+                    ("lt", "le", "gt", "ge", "eq"), ("<", "<=", ">", ">=", "="), strict=True
                 )
             },
-            "switch": lambda c, a, b: f"CASE WHEN {c} THEN {a} ELSE {b} END",
+            "neq": lambda a, b: f"CASE WHEN {a} = {b} THEN {zero} ELSE {one} END",
+            "switch": lambda c, a, b: f"CASE WHEN {c} <> {zero} THEN {a} ELSE {b} END",
         }
 
     def apply(self, op: str, of: Sequence[np.ndarray]) -> np.ndarray:
@@ -337,16 +346,22 @@ class Query:
         if op == "sum":
             return self._words.summed(x, program._axes(step))
         if op == "softmax":
-            powers = self._words.apply("exp", [x])
-            [axis] = program._axes(step)
-            below = np.expand_dims(self._words.summed(powers, axis), axis)
-            return self._words.apply("true_div", [powers, below])
+            return self._softmax(x, *program._axes(step))
         if op == "take":
             return self._taken(x, of[1], step["axes"][0])
         if op == "matmul" and x.ndim == 3 and of[1].ndim == 2:
             product = self._words.apply("mul", [x, of[1][:, None]])
             return self._words.summed(product, 2)
         return self._words.apply(op, of)
+
+    def _softmax(self, x: np.ndarray, axis: int) -> np.ndarray:
+        """Of differences: a power that is too large for float64 divides, and gives 0."""
+        cells = np.moveaxis(x, axis, -1)
+        apart = self._words.apply("sub", [cells[..., None, :], cells[..., None]])
+        powers = self._words.apply("exp", [apart])
+        powers[..., range(x.shape[axis]), range(x.shape[axis])] = 1.0
+        below = self._words.summed(powers, powers.ndim - 1)
+        return np.moveaxis(self._words.apply("reciprocal", [below]), -1, axis)
 
     def _table_of(self, step: Mapping[str, Any]) -> Schema:
         """Schema of the rows that a forest is evaluated at."""
@@ -359,17 +374,14 @@ class Query:
 
     def _cell(self, name: str, levels: tuple | None) -> str:
         column = f"{ROW}.{quoted(name)}"
-        return Text(column) if levels is None else LevelColumn(column)
+        return Text(self._dialect.real(column)) if levels is None else LevelColumn(column)
 
     def _beside(self, k: int) -> np.ndarray:
         data = self._evaluator.data[k]
         if len(data.shape) != 1:
             raise NotCarriedError(f"{data.name}, which has several numbers for each row")
-        cell = self._cell(data.name, data.levels)
         found = np.empty((1, 1), dtype=object)
-        found[0, 0] = cell
-        if isinstance(cell, Text):
-            found[0, 0] = Text(f"CAST({cell} AS {self._dialect.double})")
+        found[0, 0] = self._cell(data.name, data.levels if data.is_named else None)
         return found
 
     def _taken(self, x: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:

@@ -50,6 +50,11 @@ def _mondrian():
     return forest.fit(models.X[:, :1], models.Y).predictor()
 
 
+def _classes():
+    forest = pmt.MondrianForestClassifier(n_estimators=2, random_state=1, progressbar=False)
+    return forest.fit(models.X[:, :1], models.GROUPS).predictor()
+
+
 def _soft_tree():
     with pm.Model() as model:
         f = pmt.SoftDecisionTree("f", pmt.Data("X", models.X), models.Y)
@@ -144,6 +149,12 @@ PREDICTORS = [
         asked("draws", var_names="f"),
     ),
     remedy("of=…: choose from", odd.OF_PREDICTOR["of unknown"], asked("predict", of="f")),
+    remedy(
+        "a class is of the response. Leave of out, or kind",
+        lambda: _classes().predict(models.X[:, :1], "class", of="p"),
+        lambda: _classes().predict(models.X[:, :1], "class"),
+        lambda: _classes().predict(models.X[:, :1], of="p"),
+    ),
     remedy(
         "the law of the response is not known (…): call draws",
         lambda: made(_other)().sample_y(ROWS),
