@@ -66,8 +66,7 @@ def contractions(expressions: Iterable[Variable]) -> list[tuple[Variable, int]]:
                 shared = [k for k in names if k not in output and sum(k in x for x in axes) > 1]
                 found += [(array, names.index(k)) for k in shared]
         elif isinstance(getattr(op, "core_op", op), Dot):
-            first, second = v.owner.inputs
-            found += [(first, first.ndim - 1), (second, second.ndim - 2)]
+            found += [(x, x.ndim - k) for k, x in enumerate(v.owner.inputs, start=1)]
     return found
 
 
