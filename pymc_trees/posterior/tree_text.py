@@ -155,9 +155,10 @@ def tree_text(
     tree : int or None, default 0
         Number of the tree; None for all of them.
     format : {"text", "dot"}, default "text"
-        "text": one line per node with the number of training rows in brackets; below a split,
-        indented, first the side that satisfies the rule, then the other. "dot": Graphviz source,
-        which also shows the share of rows. Leaves with several values label each of them.
+        "text": one line per node with the number of training rows in brackets (with random columns
+        of the fixed reference rows, `with_columns`); below a split, indented, first the side that
+        satisfies the rule, then the other. "dot": Graphviz source, which also shows the share of
+        rows. Leaves with several values label each of them.
 
     Returns
     -------
@@ -255,7 +256,8 @@ def summarise_trees(
         single tree.
     by : {"columns", "partition"}, default "columns"
         Which trees count as equal: "columns": the same shape and the same columns at the same
-        nodes, whatever the cuts; "partition": the same partition of the training rows.
+        nodes, whatever the cuts; "partition": the same partition of the training rows, with
+        random columns of the reference rows.
     top : int or None, default 10
         Number of trees returned, in order of decreasing probability; None for all.
     progressbar : bool, default True

@@ -322,7 +322,7 @@ def test_what_is_refused(measured):
     named = {"var_name": "f"} | QUIET
     words = "depends on random columns of X.*without missing cells|lacks the columns .'dose'"
     for explain in (
-        lambda X: pmt.shap_values(*given, X, **named),
+        lambda X: pmt.shap_values(*given, X, background=known, **named),
         lambda X: pmt.shap_values(*given, X, background=known, func=np.exp, **named),
         lambda X: pmt.compute_variable_importance(*given, X, **named),
         lambda X: pmt.sobol_indices(*given, X, **named),
@@ -335,6 +335,30 @@ def test_what_is_refused(measured):
     lacking = measured.idata.posterior.to_dataset().drop_vars("spread")
     with pytest.raises(ValueError, match="idata lacks .'spread'., which the priors of"):
         pmt.predictions(lacking, measured.model, NEW, var_name="f", **QUIET)
+
+
+def test_shapley_values_take_random_columns_from_a_background_alone(measured):
+    """Neither rows of the model, whose cells differ from draw to draw, nor its reference rows."""
+    known = NEW.assign(dose=[-1.0, 0.2, 0.8])[["x0", "dose"]]
+
+    def asked(**options):
+        options |= {"var_name": "f"} | QUIET
+        return pmt.shap_values(measured.idata, measured.model, known, **options)
+
+    for func in (None, np.exp):
+        with pytest.raises(ValueError, match="depends on random columns of X.* as background"):
+            asked(background=3, func=func)
+    with pytest.raises(ValueError, match="values are not defined: give background=, a frame"):
+        asked()
+    pairs = known.merge(known, how="cross", suffixes=("", "_b"))
+    of_x0 = found(measured, pairs[["x0", "dose_b"]].set_axis(known.columns, axis=1))
+    of_x0 = of_x0.reshape(len(of_x0), 3, 3)  # x0 of a row, dose of the background
+    both, base = found(measured, known), of_x0.diagonal(axis1=1, axis2=2).mean(axis=1)[:, None]
+    x0, dose = of_x0.mean(axis=2), of_x0.mean(axis=1)
+    shares = asked(background=known)["values"].to_numpy().reshape(*both.shape, 2)
+    close(shares[..., 0], (x0 - base + both - dose) / 2)
+    close(shares[..., 1], (dose - base + both - x0) / 2)
+    assert (abs(shares).max(axis=(0, 1)) > 0.01).all()
 
 
 def test_priors_that_are_unknown_at_new_rows():

@@ -12,6 +12,7 @@ import xarray as xr
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.columns.cells import MISSING
 from pymc_trees.core.explain.shapley import make_quadrature, make_weights, shapley, soft_shapley
+from pymc_trees.distributions.data.table import n_random_columns
 from pymc_trees.posterior.draws import SAMPLE, for_each_draw, rows_chosen, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction, NotAdditiveError
 from pymc_trees.posterior.explain.coalitions import PAIRS, MixedRows, check_background
@@ -58,8 +59,9 @@ def shap_values(
         Rows that supply the values of unknown columns, averaged over all of them (interventional
         values); an int takes that many rows of the model at random. Default: at a split on an
         unknown column both branches are followed, weighted by their shares of the training rows
-        (path-dependent values). Required for `SoftBART`, where all rows follow both branches, and
-        for functions that are not sums of trees.
+        (path-dependent values). Required for `SoftBART`, where all rows follow both branches, for
+        random columns (`with_columns`), by a frame that has them, and for functions that are not
+        sums of trees.
     permutations : int, optional
         For functions that are not sums of trees: pairs of random orderings for each row, row of the
         background and draw; at least 2, default 10. Where enumerating all sets of the k columns
@@ -91,9 +93,9 @@ def shap_values(
     Raises
     ------
     ValueError
-        Without a background, for a sum of soft trees or a function that is not a sum of trees; for
-        a Deterministic whose entries belong to no one row; for values that are not finite; for
-        invalid arguments.
+        Without a background, for a sum of soft trees, a function that is not a sum of trees, or
+        random columns; for a Deterministic whose entries belong to no one row; for values that are
+        not finite; for invalid arguments.
 
     Notes
     -----
@@ -249,14 +251,20 @@ class ShapRequest:
                 "branches of a split, and path-dependent values are not defined: give "
                 "background=, either rows or a number of rows such as background=100."
             )
-
+        if self.by_path and any(n_random_columns(one.variable) for one in self.additive.forests):
+            raise ValueError(
+                f"{function.name} depends on random columns of X, whose cells in the training rows "
+                "differ from draw to draw, and path-dependent values are not defined: give "
+                "background=, a frame with all columns."
+            )
         self.background_rows = None if self.by_path else self._background()
         """(b, p) rows that supply the values of unknown columns; None for path-dependent ones."""
 
     def _background(self) -> np.ndarray:
         function = self.additive.function
         if (size := _number_of_rows(self.background)) is not None:
-            return function.X[rows_chosen(len(function.X), size, self.random_state)]
+            now = function.rows(None, "background")
+            return now[rows_chosen(len(now), size, self.random_state)]
         return function.rows(_of_X(self.background, function), "background")
 
 
@@ -376,7 +384,7 @@ def _of_mixed_rows(asked, pairs: int, why: ValueError) -> xr.Dataset:
         )
     rows = function.rows(X, "X")
     if (size := _number_of_rows(background)) is not None:
-        now = function.table.now()
+        now = function.rows(None, "background")
         unknown = now[rows_chosen(len(now), size, rng)]
     else:
         if isinstance(background, Mapping):

@@ -100,7 +100,8 @@ def compute_variable_importance(
 
     No model is refitted. A submodel is f given only some of the columns: at a split on
     another column a row follows both branches, weighted by the shares of the training rows in the
-    node that go there (Friedman 2001, section 8.2). Its R2 is the squared correlation, over the
+    node that go there (Friedman 2001, section 8.2), or with random columns by those of the fixed
+    reference rows (`with_columns`). Its R2 is the squared correlation, over the
     rows of X, between its predictions and f in the same draw.
 
     Parameters

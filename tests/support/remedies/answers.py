@@ -22,6 +22,7 @@ from support.remedies.table import remedy
 
 mpl.use("Agg")
 QUIET = {"progressbar": False, "cores": 1}
+WITH_Z = pd.DataFrame(X, columns=["a", "b"]).assign(z=Y)
 
 
 def asked(function, *args, of=cached_frame, change=lambda d: d, **given):
@@ -99,6 +100,14 @@ def _beside():
 
 def _soft_sum():
     return _prior_of(lambda: pmt.SoftBART("mu", X, Y, m=2, max_nodes=80))
+
+
+def _with_random_column():
+    def declare():
+        z = pm.Normal("z", shape=len(X))
+        pmt.BART("f", pmt.with_columns(pd.DataFrame(X, columns=["a", "b"]), z=z), m=2, leaf=LEAF)
+
+    return _prior_of(declare)
 
 
 def _soft_one():
@@ -201,6 +210,11 @@ QUESTIONS = [
         asked(pmt.shap_values, of=_soft_sum, **QUIET),
         asked(pmt.shap_values, of=_soft_sum, background=X[:3], **QUIET),
         asked(pmt.shap_values, of=_soft_sum, background=100, **QUIET),
+    ),
+    remedy(
+        "path-dependent values are not defined: give background=, a frame with all columns",
+        asked(pmt.shap_values, X=WITH_Z, of=_with_random_column, **QUIET),
+        asked(pmt.shap_values, X=WITH_Z, of=_with_random_column, background=WITH_Z[:3], **QUIET),
     ),
     remedy(
         "no column can be left out. Use permutation_importance",
