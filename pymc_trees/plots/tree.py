@@ -240,9 +240,9 @@ def plot_tree(
     """One tree of one draw as a diagram: rules in words, leaf values, and shares of the rows.
 
     Shares are those of the training rows, with random columns of the fixed reference rows
-    (`with_columns`). Rows for which a rule holds go left. Leaf colours range from blue for the smallest value of the
-    tree to orange for the largest; with classes, leaves have the colour of the most probable class,
-    paler if it is less probable.
+    (`with_columns`). Rows for which a rule holds go left. Leaf colours range from blue for the
+    smallest value of the tree to orange for the largest; with classes, leaves have the colour of
+    the most probable class, paler if it is less probable.
 
     Parameters
     ----------

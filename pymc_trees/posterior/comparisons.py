@@ -444,6 +444,12 @@ def slopes(
                 f"step={step}: the interval about {feature.name!r} has length {width}; give a "
                 "positive step."
             )
+        if feature.column in function.table.of_whole and width % 2:
+            raise ValueError(
+                f"step={step}: {feature.name!r} holds whole numbers in the model, and goes half of "
+                f"{width:g} up and down; give an even number, such as step=2, or declare it as "
+                "floats."
+            )
         ends = [np.where(present, x + side * width, MISSING) for side in (-0.5, 0.5)]
         changed = np.concatenate([with_column(rows, feature, column) for column in ends])
 

@@ -207,5 +207,8 @@ def test_outputs_and_errors(fitted):
     one_value = frame().assign(dose=1.0)
     with pytest.raises(ValueError, match="The column 'dose' has 1 values in these rows"):
         pmt.accumulated_effects(fitted[1], fitted[0], "dose", one_value)
+    for few in (1, [1.0], [1.0, 1.0]):
+        with pytest.raises(ValueError, match="grid=.* of the column 'dose': an effect needs at"):
+            pmt.accumulated_effects(fitted[1], fitted[0], "dose", grid=few)
     with pytest.raises(ValueError, match="intervals=0: must be a whole number"):
         pmt.accumulated_effects(fitted[1], fitted[0], "dose", intervals=0)

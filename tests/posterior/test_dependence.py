@@ -100,6 +100,7 @@ def test_functions_are_asked_for_by_name(several):
         ({"features": "site", "grid": ["z"]}, "'z' is not a level of the column 'site'"),
         ({"features": "age", "grid": ["old"]}, "'old' is not a value of the column 'age'"),
         ({"features": "age", "grid": "even"}, "grid='even': choose from"),
+        ({"features": "age", "grid": 5.0}, "grid=5.0: give an int, a number of values, or a list"),
         ({"features": "age", "grid": []}, "grid has no values"),
         ({"features": "age", "kind": "ice"}, "kind='ice': choose from"),
         ({"features": "age", "subsample": 0}, "subsample=0: must be a whole number"),

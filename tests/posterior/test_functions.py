@@ -155,6 +155,45 @@ def test_what_mixes_rows_is_not_offered():
     np.testing.assert_allclose(found, idata.posterior["offset beside"], rtol=1e-14)
 
 
+@cache
+def answers(kind):
+    """Everything that is asked of a function of two outputs, with a name for their dimension."""
+    with pm.Model(coords={kind: ["u", "v"], "obs": range(len(X))}) as model:
+        pmt.BART("f", X, m=3, leaf=LEAF, dims=(kind, "obs"))
+        prior = pm.sample_prior_predictive(3, random_seed=1)["prior"].to_dataset()
+    ask = {
+        "predictions": {},
+        "means": {"summary": "mean"},
+        "comparisons": {},
+        "slopes": {},
+        "partial_dependence": {"kind": "both", "grid": 3},
+        "accumulated_effects": {},
+        "shap_values": {},
+        "shap_of_exp": {"func": np.exp, "background": 3, "random_state": 1},
+        "shap_interactions": {},
+        "sobol_indices": {},
+        "interaction_strength": {},
+        "compute_variable_importance": {},
+        "permutation_importance": {"random_state": 1},
+    }
+    same = {"means": "predictions", "shap_of_exp": "shap_values"}
+    return {
+        name: getattr(pmt, same.get(name, name))(prior, model, **given, **QUIET)
+        for name, given in ask.items()
+    }
+
+
+@pytest.mark.parametrize("kind", ["row", "feature"])
+def test_outputs_called_as_a_dimension_of_answers(kind):
+    neutral = answers("kind")
+    for name, found in answers(kind).items():
+        assert set(found.data_vars) == set(neutral[name].data_vars)
+        for one, wanted in neutral[name].data_vars.items():
+            assert found[one].dims == tuple(dim.replace("kind", f"{kind}_") for dim in wanted.dims)
+            np.testing.assert_array_equal(found[one].to_numpy(), wanted.to_numpy())
+        assert found[f"{kind}_"].to_numpy().tolist() == ["u", "v"]
+
+
 def test_rows_set_anew_change_nothing_about_it():
     model, idata = derived()
     wanted = pmt.predictions(idata, model, NEW, var_name="softmax", **QUIET)["prediction"]

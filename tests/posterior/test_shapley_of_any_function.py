@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
@@ -368,9 +369,39 @@ def test_what_is_refused_and_what_the_errors_propose():
         ask(var_name="rate", background=5, permutations=1)
     with pytest.raises(ValueError, match="root is not a sum of trees"):
         ask(function=pmt.shap_interactions, var_name="root", background=5)
-    two = {"X": X, "exposure": 1.0}
+    two = {"X": X, "cost": 1.0}
     with pytest.raises(ValueError, match=r"is more than the X of f: give its columns alone"):
         ask(two, function=pmt.shap_interactions, var_name="f")
     assert ask({"X": X}, function=pmt.shap_interactions, var_name="f").sizes["row"] == N
-    alone, in_dict = ask(X, var_name="f"), ask({"X": X}, var_name="f")
-    xr.testing.assert_identical(alone, in_dict)
+    alone = ask(X, var_name="f")
+    for given in ({"X": X}, {"X": X, "exposure": 1.0}, {"exposure": 1.0}):
+        xr.testing.assert_identical(alone, ask(given, var_name="f"))
+    two = {"X": X, "price": 3.0}
+    pairs = [ask(one, function=pmt.shap_interactions, var_name="f") for one in (X, two)]
+    xr.testing.assert_identical(*pairs)
+
+
+def test_functions_of_forests_at_different_frames():
+    left = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    right = pd.DataFrame(X[:, [0, 2]], columns=["a", "z"])
+    with pm.Model() as model:
+        total = pmt.BART("f", left, m=3, leaf=LEAF) + pmt.BART("g", right, m=3, leaf=LEAF)
+        pm.Deterministic("total", total)
+        pm.Deterministic("exp_total", pm.math.exp(total))
+        prior = pm.sample_prior_predictive(3, random_seed=3)
+    idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+    rows = X[:, :3]  # a, b, z
+    for name, of in (("total", lambda f: f), ("exp_total", np.exp)):
+        found = pmt.shap_values(idata, model, var_name=name, background=99, **QUIET)
+        assert set(found["feature"].to_numpy()) == {"a", "b", "z"}
+        found = found.sel(feature=["a", "b", "z"])
+        for draw in range(3):
+            one = idata.isel(draw=[draw])
+
+            def g(A, one=one, of=of):
+                f = predicted_of(model, one, "f_forest", A[:, :2])
+                return of(f + predicted_of(model, one, "g_forest", A[:, [0, 2]]))[0, 0]
+
+            agrees(found.isel(row=[0, 4]), draw, *by_definition(g, rows[[0, 4]], rows))
+        with pytest.raises(ValueError, match="is not a sum of trees of one X.* background=100"):
+            pmt.shap_values(idata, model, var_name=name, **QUIET)

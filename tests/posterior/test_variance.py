@@ -104,6 +104,42 @@ def test_a_constant_has_no_indices():
     assert np.isnan(found["total"]).all() and (found["variance"] == 0).all()
 
 
+def test_indices_do_not_depend_on_the_size_of_an_output_or_of_another_draw():
+    with pm.Model() as model:
+        s = pm.HalfNormal("s")
+        f = pmt.BART("f", np.random.default_rng(1).random((12, 3)), m=3, leaf=pmt.NormalLeaf(0, 1))
+        pm.Deterministic("two", pm.math.stack([1e6 * f, 1e-3 * f]))
+        pm.Deterministic("times", s * f)
+        draws = pm.sample_prior_predictive(4, random_seed=3)["prior"].to_dataset()
+    draws["s"] = draws["s"] * 0 + np.array([1.0, 1e-8, 1e8, 2.0])
+    found = pmt.sobol_indices(draws, model, var_name="f", **QUIET)
+    assert (found["variance"] > 0).all()
+    two = pmt.sobol_indices(draws, model, var_name="two", **QUIET).transpose("two_dim_0", ...)
+    times = pmt.sobol_indices(draws, model, var_name="times", **QUIET)
+    for name in ("first_order", "total"):
+        for one in (*two[name], times[name]):
+            np.testing.assert_allclose(one, found[name], rtol=0, atol=1e-9)
+
+
+def test_rounding_has_no_indices():
+    """One tree that is constant but for rounding, forests that cancel, and rows that agree."""
+    X = np.random.default_rng(1).random((12, 2))
+    with pm.Model() as model:
+        pmt.DecisionTree("f", X, leaf=pmt.NormalLeaf(0, 1), alpha=0.99, beta=0.1)
+        g, h = (pmt.BART(name, X, m=9, leaf=pmt.NormalLeaf(0, 1)) for name in "gh")
+        pm.Deterministic("none", g - h)
+        draws = pm.sample_prior_predictive(4, random_seed=3)["prior"].to_dataset()
+    plain = {"var_name": "f", **QUIET}
+    assert (pmt.sobol_indices(draws, model, **plain)["variance"] > 0).any()
+    found = pmt.sobol_indices(draws, model, func=lambda f: (f + 1.0) - f, **plain)
+    assert (found["variance"] > 0).any() and np.isnan(found["total"]).all()
+    found = pmt.sobol_indices(draws, model, X[[3, 3, 3]], var_name="g", **QUIET)
+    assert np.isnan(found["total"]).all()
+    draws["h_forest"] = draws["g_forest"]
+    found = pmt.sobol_indices(draws, model, var_name="none", **QUIET)
+    assert (found["variance"] != 0).any() and np.isnan(found["total"]).all()
+
+
 def strengths_by_definition(f, X):
     """H of pairs and single columns, by means over changed rows."""
     n, p = X.shape

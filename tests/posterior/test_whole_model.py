@@ -305,8 +305,10 @@ def test_indices_past_the_end_are_refused():
         pmt.predictions(idata, model, {"g": np.full(N, 3)}, var_name="p", **QUIET)
     with pytest.raises(ValueError, match="'z' is data of the model beside X, which has no missing"):
         pmt.comparisons(idata, model, {"z": (0, None)}, var_name="p", **QUIET)
-    with pytest.raises(ValueError, match="'arm' is int.* in the model, which cannot hold"):
-        pmt.slopes(idata, model, "arm", var_name="of_arms", **QUIET)
+    given = {"var_name": "of_arms", **QUIET}
+    for step in (None, 1, 2.5):
+        with pytest.raises(ValueError, match="'arm' holds whole numbers.* such as step=2, or"):
+            pmt.slopes(idata, model, "arm", step=step, **given)
     with pytest.raises(ValueError, match="'price' is data of the model without an entry for each"):
         pmt.comparisons(idata, model, {"price": (0, 1)}, var_name="bill", **QUIET)
 

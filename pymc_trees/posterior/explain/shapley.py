@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 import xarray as xr
+from pytensor.graph.traversal import ancestors
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.columns.cells import MISSING
@@ -242,7 +243,7 @@ class ShapRequest:
         model = pm.modelcontext(self.model)
         self.additive = AdditiveFunction(self.idata, model, self.var_name, self.func, soft_too=True)
         function = self.additive.function
-        self.rows = function.rows(_of_X(self.X, function))
+        self.rows = function.rows(_of_X(self.X, function, model))
         """(n, p) rows to explain."""
         self.by_path = self.background is None
         if self.by_path and any(forest.is_soft for forest in self.additive.forests):
@@ -265,7 +266,8 @@ class ShapRequest:
         if (size := _number_of_rows(self.background)) is not None:
             now = function.rows(None, "background")
             return now[rows_chosen(len(now), size, self.random_state)]
-        return function.rows(_of_X(self.background, function), "background")
+        rows = _of_X(self.background, function, pm.modelcontext(self.model))
+        return function.rows(rows, "background")
 
 
 def _number_of_rows(background: Any) -> int | None:
@@ -275,16 +277,21 @@ def _number_of_rows(background: Any) -> int | None:
     return None
 
 
-def _of_X(rows: Any, function) -> Any:
-    """What a dict gives for X, where it gives nothing else: no other data change a sum of trees."""
+def _of_X(rows: Any, function, model: pm.Model) -> Any:
+    """What a dict gives for X, where it gives nothing else that the function depends on."""
     if not isinstance(rows, Mapping):
         return rows
+    below = set(ancestors([function.variable], blockers=model.basic_RVs))
+    idle = {str(data.name) for data in model.data_vars if data not in below}
+    own = {key: value for key, value in rows.items() if key not in idle}
+    if rows and not own:
+        return None
     names = {ANY_X, *(base.name for base in function.bases)}
-    if len(rows) != 1 or not names & set(rows):
+    if len(own) != 1 or not names & set(own):
         raise OtherRowsError(
-            f"{list(rows)} is more than the X of {function.name}: give its columns alone."
+            f"{list(own)} is more than the X of {function.name}: give its columns alone."
         )
-    return next(iter(rows.values()))
+    return next(iter(own.values()))
 
 
 class Shares(NamedTuple):
@@ -371,10 +378,11 @@ def _of_mixed_rows(asked, pairs: int, why: ValueError) -> xr.Dataset:
     given = {"data": X, "random_state": rng, "argument": "X"}
     function = WholeFunction(idata, model, var_name, func, **given)
     if background is None:
+        name = f"func({function.name})" if func else function.name
         raise ValueError(
-            f"{f'func({function.name})' if func else function.name} is not a sum of trees, and has "
-            "no path-dependent values: give background=, either rows or a number of rows such as "
-            "background=100. Or choose a sum of trees by var_name, without func."
+            f"{name} is not a sum of trees of one X, and has no path-dependent values: give "
+            "background=, either rows or a number of rows such as background=100. Or choose a sum "
+            "of trees by var_name, without func."
         ) from why
     if function.table.numbered:
         raise ValueError(

@@ -91,7 +91,7 @@ def sobol_indices(
     at = thinned(n_chains, n_draws, draws)
     shape, n_outputs = (n_chains, at.size), additive.n_outputs
     shares = np.zeros((2, *shape, X.shape[1], n_outputs))
-    variance = np.zeros((*shape, n_outputs))
+    variance, rounding = np.zeros((2, *shape, n_outputs))
 
     def one(chain, place):
         drawn = additive.draws_at(chain, at[place])
@@ -101,13 +101,16 @@ def sobol_indices(
             leaves_of(value, X, forest.X_train, outputs, forest.sizes)
             for forest, value, outputs in drawn
         ]
+        together = _together(parts)
         first, total = shares[:, chain, place]
-        variance[chain, place] = variance_shares(_together(parts), len(X), first, total)
+        variance[chain, place] = variance_shares(together, len(X), first, total)
+        # of products of deviations in the sum, and of the leaves from which these are taken
+        rounding[chain, place] = 1e-14 * (together.outputs**2).max(axis=0)
+        rounding[chain, place] += 1e-28 * sum((leaves**2).max(axis=0) for _, _, leaves in drawn)
 
     for_each_draw(one, shape, "Sobol indices", cores, progressbar)
-    scale = np.abs(shares).max(initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        known = np.where(variance > 1e-14 * scale, variance, np.nan)
+        known = np.where(variance > rounding, variance, np.nan)
         first, total = np.moveaxis(shares / known[:, :, None], -1, 3)
     coords = function.coords | {"draw": function.coords["draw"][at], "feature": function.names}
     lead = (*SAMPLE, *function.dims)

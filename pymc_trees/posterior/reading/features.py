@@ -21,6 +21,9 @@ GRIDS = ("quantile", "linear")
 RESERVED = (*SAMPLE, "row", "average", "individual", "effect", "prediction", "summary")
 """Dimensions and variables of results, which no column can share its name with."""
 
+OF_ANSWERS = (*RESERVED, "feature", "other", "repeat", "submodel")
+"""The same of all answers, which no dimension of outputs can share its name with."""
+
 
 class Feature(NamedTuple):
     """A column of X."""
@@ -85,6 +88,15 @@ def dimension_of(feature: Feature, taken: Collection[str] = ()) -> str:
     """Name of a column in results, with an underscore after it where that is taken, or ours."""
     name = feature.name if isinstance(feature.name, str) else f"x{feature.name}"
     return free_name(name, {*RESERVED, *taken})
+
+
+def output_dims(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the dimensions of outputs, with underscores after those that answers give theirs."""
+    found: list[str] = []
+    for name in names:
+        others = {one for one in names if one != name}
+        found.append(free_name(name, {*OF_ANSWERS, *others, *found}))
+    return tuple(found)
 
 
 def dimensions_of(features: Sequence[Feature], taken: Collection[str]) -> list[str]:
@@ -193,6 +205,8 @@ def grid_of(feature: Feature, cells: np.ndarray, grid: Any = None) -> np.ndarray
     """
     if isinstance(grid, bool | np.bool_):
         raise ValueError(f"grid={grid}: give values, their number, or one of {list(GRIDS)}.")
+    if is_real(grid) and not isinstance(grid, int | np.integer):
+        raise ValueError(f"grid={grid}: give an int, a number of values, or a list of values.")
     if grid is not None and not isinstance(grid, str | int | np.integer):
         values = np.array([feature.code(value) for value in np.ravel(np.asarray(grid, object))])
         if values.size == 0:

@@ -27,7 +27,7 @@ from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.draws import SAMPLE, StoredDraws, checked_draws, draws_of, model_of
-from pymc_trees.posterior.reading.features import column_words
+from pymc_trees.posterior.reading.features import column_words, output_dims
 from pymc_trees.posterior.reading.indices import check_indices
 from pymc_trees.posterior.reading.random_inputs import check_not_random, columns_of, inputs_at
 from pymc_trees.posterior.reading.rowwise import OtherRowsError, check_rowwise
@@ -298,7 +298,9 @@ def inputs_of(
     rules = columns[0].rules  # each forest may have its own
     schema, *schemas = (one._replace(complete=complete, rules=rules) for one in columns)
     if not all(np.array_equal(X, one) for one in others) or any(s != schema for s in schemas):
-        raise ValueError(f"{name} evaluates forests at different X: use its functions one by one.")
+        raise OtherRowsError(
+            f"{name} evaluates forests at different X: use its functions one by one."
+        )
     return X, schema
 
 
@@ -344,16 +346,21 @@ class Function(Expression):
         super().__init__(idata, model, *self._named_by(model, var_name), group)
         self.func: Callable = _as_it_is if func is None else check_elementwise("func", func)
         self._named = model.named_vars_to_dims.get(self.name) or ()
-        for dim in self.dims:
-            if dim in model.coords and model.coords[dim] is not None:
-                self.coords[dim] = np.asarray(model.coords[dim])
+        for own, dim in zip(self._own_dims, self.dims, strict=True):
+            if model.coords.get(own) is not None:
+                self.coords[dim] = np.asarray(model.coords[own])
 
     def _named_by(self, model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         return function_of(model, var_name)
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """Names of the axes other than that of the rows: the model's, or as PyMC has them."""
+        """Names of the axes other than that of the rows: the model's, where answers have others."""
+        return output_dims(self._own_dims)
+
+    @property
+    def _own_dims(self) -> tuple[str, ...]:
+        """The same as the model has them, or PyMC."""
         kept = [name for k, name in enumerate(self._named) if k != self.axis]
         usual = super().dims
         return tuple(a or b for a, b in zip(kept, usual, strict=True)) if kept else usual

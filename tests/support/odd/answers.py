@@ -113,6 +113,7 @@ PARTIAL_DEPENDENCE = {
     "grid level": row(pmt.partial_dependence, "'z'", "site", grid=["z"]),
     "grid missing": row(pmt.partial_dependence, None, grid=[None]),
     "grid a bool": row(pmt.partial_dependence, "grid", grid=True),
+    "grid a float": row(pmt.partial_dependence, "grid", grid=5.0),
     "grid of no column": row(pmt.partial_dependence, "'agee'", grid={"agee": [1]}),
     "grid of a bool": row(pmt.partial_dependence, "True", grid={True: [1]}),
     "grid elsewhere": row(pmt.partial_dependence, "grid", grid={"dose": [1]}),

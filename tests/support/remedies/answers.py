@@ -102,6 +102,18 @@ def _soft_sum():
     return _prior_of(lambda: pmt.SoftBART("mu", X, Y, m=2, max_nodes=80))
 
 
+def _slopes_of_arm(kind, **given):
+    """Of data beside X of some type."""
+
+    def declare():
+        mu = pmt.BART("mu", X, m=2, leaf=LEAF)
+        arm = pm.Data("arm", np.resize([0, 1, 1], len(X)).astype(kind))
+        pm.Deterministic("of_arm", mu + arm)
+
+    model, idata = _prior_of(declare)
+    return pmt.slopes(idata, model, "arm", var_name="of_arm", progressbar=False, **given)
+
+
 def _with_random_column():
     def declare():
         z = pm.Normal("z", shape=len(X))
@@ -189,7 +201,7 @@ QUESTIONS = [
         asked(pmt.shap_interactions, of=cached_two, var_name="g", **QUIET),
     ),
     remedy(
-        "is not a sum of trees, and has no path-dependent values: give background=",
+        "is not a sum of trees of one X, and has no path-dependent values: give background=",
         odd_explain.SHAP_VALUES["a curved function"],
         asked(pmt.shap_values, of=cached_two, var_name="rate", background=3, **QUIET),
         asked(pmt.shap_values, of=cached_two, var_name="rate", background=X[:3, :2], **QUIET),
@@ -375,6 +387,18 @@ QUESTIONS = [
         "has length …; give a positive step",
         odd.SLOPES["step zero"],
         asked(pmt.slopes, "age", step=1.0),
+    ),
+    remedy(
+        "give an even number, such as step=2, or declare it as floats",
+        lambda: _slopes_of_arm(int),
+        lambda: _slopes_of_arm(int, step=2),
+        lambda: _slopes_of_arm(float),
+    ),
+    remedy(
+        "give an int, a number of values, or a list of values",
+        odd.PARTIAL_DEPENDENCE["grid a float"],
+        asked(pmt.partial_dependence, grid=5),
+        asked(pmt.partial_dependence, grid=[5.0]),
     ),
     remedy(
         "use shap_values or partial_dependence, or choose one with tree",
