@@ -58,6 +58,9 @@ def test_a_step_makes_both_kinds_of_updates(model):
     ("n", "m", "likelihood", "sweeps"),
     [
         (40, 5, "normal", 20),
+        (100, 50, "normal", 10),
+        (100, 200, "normal", 5),
+        (300, 50, "normal", 20),
         (1000, 50, "normal", 10),
         (1000, 200, "normal", 5),
         (40, 5, "poisson", 5),

@@ -7,6 +7,7 @@ bounded, since the kinds complement each other. After tuning nothing changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -135,14 +136,21 @@ def adapted_weights(rates: AcceptanceRates, names: list[str], usual: np.ndarray)
     """Weights of named moves, from their usual ones."""
     if rates.n_seen.max() < FIRST:
         return usual
-    per_cost = rates.mean / [COSTS.get(name, OTHER_COST) for name in names]
-    pair = [names.index(name) for name in REVERSE]
+    costs, pair = _costs_and_pair(tuple(names))
+    per_cost = rates.mean / costs
     per_cost[pair] = per_cost[pair].mean()
     mean = usual @ per_cost
     if mean <= 0:
         return usual
-    weights = usual * np.clip(per_cost / mean, *BOUNDS)
+    weights = usual * np.minimum(np.maximum(per_cost / mean, BOUNDS[0]), BOUNDS[1])
     return weights / weights.sum()
+
+
+@cache
+def _costs_and_pair(names: tuple[str, ...]) -> tuple[np.ndarray, list[int]]:
+    """Costs of named moves, and where those are that reverse each other."""
+    costs = np.array([COSTS.get(name, OTHER_COST) for name in names])
+    return costs, [names.index(name) for name in REVERSE]
 
 
 def adapted_probability(rates: AcceptanceRates) -> float:

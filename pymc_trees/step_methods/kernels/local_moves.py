@@ -181,10 +181,15 @@ class LocalMoves(Kernel):
 
 
 def enough_sweeps(forest, n_temperatures: int) -> int:
-    """Number of sweeps that take most of the time of a PyMC step (benchmarks)."""
+    """Number of sweeps that take most of the time of a PyMC step (benchmarks).
+
+    Many trees on few rows soon forget the last draw, given the noise, and further sweeps gain
+    nothing until that is drawn: they are at most five times the ratio of rows to trees.
+    """
     if forest.target.needs_surrogate:
         return FEWEST
-    n_sweeps = min(max(ROWS // _size(forest), FEWEST), MOST)
+    most = min(MOST, FEWEST * forest.layout.n_rows // forest.layout.m)
+    n_sweeps = max(min(ROWS // _size(forest), most), FEWEST)
     return -(-n_sweeps // n_temperatures)
 
 
