@@ -101,9 +101,8 @@ class _Function:
         self.chosen = np.resize(rng.permutation(self.n_draws), samples)
         self.seed = int(rng.integers(2**31))
         self.n_outputs = 1 if bartrv.ndim == 1 else int(bartrv.shape[0].eval())
-        counts = pmt.get_variable_inclusion(
-            self.draws, self.model, forest=self.name, progressbar=False
-        )
+        alone = {"forest": self.name, "progressbar": False}
+        counts = pmt.get_variable_inclusion(self.draws, self.model, **alone)
         self.names = [str(one) for one in counts["feature"].to_numpy()]
         self.options = {"var_name": self.name, "progressbar": False}
 
@@ -122,9 +121,8 @@ class _Function:
         """Values at which f is known, and f there: draws, (rows,) values, outputs."""
         X = self.rows(X)
         feature = self.names[column] if hasattr(X, "columns") else column
-        curves = pmt.partial_dependence(
-            self.draws, self.model, feature, X, grid=values, kind=kind, **self.options, **options
-        )[kind]
+        options |= {"grid": values, "kind": kind} | self.options
+        curves = pmt.partial_dependence(self.draws, self.model, feature, X, **options)[kind]
         [dim] = [d for d in curves.dims if d in (self.names[column], f"{self.names[column]}_")]
         at = curves[dim].to_numpy()
         if at.dtype.kind == "f":
@@ -219,24 +217,21 @@ def _hdi(values):
     return array_stats.hdi(values, prob=rcParams["stats.ci_prob"], axis=0)
 
 
-def plot_pdp(
-    bartrv, X, Y=None, xs_interval="quantiles", xs_values=None, *, ref_line=True, **keywords
-):
+def plot_pdp(bartrv, X, Y=None, xs_interval="quantiles", xs_values=None, *, ref_line=True, **style):
     """Partial dependence on each column, drawn as pymc-bart does; returns the axes.
 
     ``idata`` are the draws, by default those of the last `pymc.sample`; ``func`` gets an array
     (samples, values, outputs). Other keywords are pymc-bart's.
     """
-    look, bartrvs = _Style(**keywords), bartrv if isinstance(bartrv, list) else [bartrv]
+    look, bartrvs = _Style(**style), bartrv if isinstance(bartrv, list) else [bartrv]
     functions = [_Function(one, look.idata, look.samples, look.random_seed) for one in bartrvs]
     X, names, columns, discrete = _table(X, look.var_discrete)
     panels = []
     for k in range(len(names)) if look.var_idx is None else look.var_idx:
         values = _values(columns[k], k in discrete, xs_interval, xs_values)
         parts = [one.dependence(X, k, values) for one in functions]
-        f = np.concatenate([part for _, part in parts], axis=-1)
-        f = f if look.func is None else np.asarray(look.func(f))
-        panels += [(k, parts[0][0], f[..., s]) for s in range(f.shape[-1])]
+        f = (look.func or np.asarray)(np.concatenate([part for _, part in parts], axis=-1))
+        panels += [(k, parts[0][0], one) for one in np.moveaxis(np.asarray(f), -1, 0)]
 
     def draw(axis, k, at, f):
         mean, band = f.mean(axis=0), _hdi(f)
@@ -285,26 +280,33 @@ def plot_convergence(idata, var_name=None, kind="ecdf", figsize=None, ax=None):
     """ESS and R-hat of the values of f, by `arviz_plots.plot_convergence_dist`; a list of axes."""
     if ax is not None:
         raise TypeError("ax: leave it out; the picture has three panels in a figure of its own.")
-    names = sorted({_function_of(v) for v in idata["posterior"] if v.endswith("_forest")})
-    names = names if var_name is None else var_name
-    options: dict[str, Any] = {"kind": kind, "backend": "matplotlib"}
-    options |= {} if figsize is None else {"figure_kwargs": {"figsize": figsize}}
-    drawn = plot_convergence_dist(idata, var_names=names, **options)
+    names = sorted(set(_functions(idata).values())) if var_name is None else var_name
+    look: dict[str, Any] = {} if figsize is None else {"figure_kwargs": {"figsize": figsize}}
+    drawn = plot_convergence_dist(idata, var_names=names, kind=kind, backend="matplotlib", **look)
     return drawn.viz["figure"].item().axes
 
 
-def _function_of(forest: str) -> str:
-    return re.sub(r"(_\d+)?_forest$", "", forest)
+def _functions(idata) -> dict[str, str]:
+    """Functions of forests: mu of mu_forest, and of mu_0_forest and mu_1_forest of two outputs."""
+    groups = [idata[group] for group in ("posterior", "forests") if group in idata]
+    forests = {v for group in groups for v in group.data_vars if v.endswith("_forest")}
+    names, known, found = {v.removesuffix("_forest") for v in forests}, set(idata["posterior"]), {}
+    for name in names:
+        short = re.sub(r"_\d+$", "", name)
+        alike = {v for v in names if re.fullmatch(rf"{re.escape(short)}_\d+", v)}
+        numbered = {f"{short}_{k}" for k in range(len(alike))}
+        found[f"{name}_forest"] = short if alike == numbered and not alike <= known else name
+    return found
 
 
 def get_variable_inclusion(idata, X, model=None, bart_var_name=None, labels=None, to_kulprit=False):
     """Shares of the splits that are on each column, largest first, and the names of the columns."""
-    stats, short = idata["sample_stats"], "variable_inclusion"
-    forests = {v: _function_of(v.removeprefix(short + "_")) for v in stats if v.startswith(short)}
-    functions = sorted(set(forests.values()))
-    if len(functions) > 1 and bart_var_name not in functions:
-        raise ValueError(f"bart_var_name={bart_var_name!r}: choose from {functions}.")
-    chosen = [v for v in forests if len(functions) == 1 or forests[v] == bart_var_name]
+    stats, functions, counted = idata["sample_stats"], _functions(idata), "variable_inclusion"
+    names = sorted(set(functions.values()))
+    if len(names) > 1 or (names and bart_var_name is not None):
+        check_choice("bart_var_name", bart_var_name, names)
+    of = {v: functions.get(v.removeprefix(f"{counted}_")) for v in stats if v.startswith(counted)}
+    chosen = [v for v in of if bart_var_name in (None, of[v]) or len(of) == 1]
     counts = sum(stats[v].to_numpy().reshape(-1, stats[v].shape[-1]).sum(axis=0) for v in chosen)
     order = np.argsort(-counts, kind="stable")
     names = [str(c) for c in X.columns] if hasattr(X, "columns") else labels
@@ -348,10 +350,9 @@ def compute_variable_importance(
         _DRAWS.setdefault(model, None)
     one = _Function(bartrv, idata, samples, random_seed)
     X, names, *_ = _table(X)
-    options = one.options | {"method": method, "fixed": fixed if method == "backward_VI" else 0}
-    found = pmt.compute_variable_importance(
-        one.draws, one.model, one.rows(X), samples=one.n_draws, **options
-    )
+    fixed = fixed if method == "backward_VI" else 0
+    options = one.options | {"method": method, "fixed": fixed, "samples": one.n_draws}
+    found = pmt.compute_variable_importance(one.draws, one.model, one.rows(X), **options)
     preds = np.swapaxes(one.stacked(found["prediction"], "submodel", "row"), 0, 1)
     full = one.stacked(found["full"], "row")
     r2 = np.array([_r2(submodel, np.roll(full, 1, axis=0)) for submodel in preds])

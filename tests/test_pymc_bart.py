@@ -222,6 +222,35 @@ def test_two_functions():
     assert vi["preds"].shape == (3, 5, N)
 
 
+def test_numbered_functions_are_functions_of_their_own():
+    with pm.Model():
+        parts = [pmb.BART(f"mu_{k}", X, Y, m=3) for k in (0, 1)]
+        pm.Normal("y", parts[0] + parts[1], 0.3, observed=Y)
+        idata = sampled()
+    for name in ("mu_0", "mu_1"):
+        counts = idata.sample_stats[f"variable_inclusion_{name}_forest"].sum(("chain", "draw"))
+        shares, _ = pmb.get_variable_inclusion(idata, X, bart_var_name=name)
+        np.testing.assert_allclose(shares, np.sort(counts / counts.sum())[::-1])
+    with pytest.raises(ValueError, match=r"bart_var_name=None: choose from \['mu_0', 'mu_1'\]"):
+        pmb.get_variable_inclusion(idata, X)
+    assert len(pmb.plot_convergence(idata)) == 3
+
+
+@pytest.mark.parametrize("recorded", [["mu"], ["mu_0_forest", "mu_1_forest", "mu_2_forest"]])
+def test_outputs_are_one_function(recorded):
+    """Whether its values are among the draws or not."""
+    with pm.Model():
+        mu = pmb.BART("mu", X, Y, m=3, shape=(3, N), separate_trees=True)
+        pm.Normal("y", mu.sum(axis=0), 0.3, observed=Y)
+        idata = sampled(var_names=recorded)
+    counts = sum(
+        idata.sample_stats[f"variable_inclusion_mu_{k}_forest"].sum(("chain", "draw")).to_numpy()
+        for k in range(3)
+    )
+    shares, _ = pmb.get_variable_inclusion(idata, X, bart_var_name="mu")
+    np.testing.assert_allclose(shares, np.sort(counts / counts.sum())[::-1])
+
+
 @pytest.mark.full
 def test_draws_from_elsewhere(one):
     with pm.Model():
@@ -243,3 +272,5 @@ def test_words_that_are_none(one):
         pmb.plot_pdp(one[1], X, colour="k")
     with pytest.raises(TypeError, match="ax: leave it out"):
         pmb.plot_convergence(one[2], ax=1)
+    with pytest.raises(ValueError, match=r"bart_var_name='nu': choose from \['mu'\]"):
+        pmb.get_variable_inclusion(one[2], X, bart_var_name="nu")

@@ -17,7 +17,7 @@ from pymc_trees.distributions.capacity import TREES, default_size
 from pymc_trees.distributions.data.variables import Data, set_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.soft_bart import SoftBART
-from pymc_trees.formula.families import POSITIVE_ONLY, Family, find_family
+from pymc_trees.formula.families import POSITIVE_ONLY, Family, find_family, limits_of_mean
 from pymc_trees.formula.frame import Response, Terms
 from pymc_trees.formula.likelihood import ROWS, check_support, observe
 from pymc_trees.formula.parse import ForestTerm, parse
@@ -180,8 +180,48 @@ def model(
         center_predictors,
     )
     built = build(made)
+    check_start(made, built)
     FORMULAS[built] = made
     return built
+
+
+def has_limits(made: Formula) -> bool:
+    """Whether the predictor of forests is a mean that lies in an interval, such as above 0."""
+    limits = limits_of_mean(made.family_name)
+    is_real = limits == (-np.inf, np.inf)
+    return made.link == "identity" and not is_real and bool(made.terms.forests)
+
+
+def start_of_level(made: Formula) -> float | None:
+    """Where an intercept starts, if 0 is not in that interval; None where it is."""
+    if not has_limits(made):
+        return None
+    offset = made.terms.offset(made.data)
+    offset = np.zeros(1) if offset is None else offset
+    low, high = limits_of_mean(made.family_name)
+    low, high = low - offset.min(), high - offset.max()
+    middle = float(np.mean(made.response.values / made.response.known.get("n", 1.0) - offset))
+    if low < middle < high:
+        return middle
+    return float(low + 1.0 if np.isinf(high) else (low + high) / 2)
+
+
+def check_start(made: Formula, built: pm.Model) -> None:
+    """Raise an error if chains cannot start, since the predictor leaves that interval."""
+    if not has_limits(made):
+        return
+    (low, high), parent = limits_of_mean(made.family_name), built[made.family.parent]
+    [start] = built.replace_rvs_by_values([parent])
+    value = built.compile_fn(start, inputs=built.value_vars, on_unused_input="ignore")
+    mean = np.asarray(value(built.initial_point()))
+    outside = mean[~((mean > low) & (mean < high))]
+    if outside.size:
+        link = next(one for one in made.family.links if one not in (*POSITIVE_ONLY, "identity"))
+        raise ValueError(
+            f"family={made.family_name!r} has the link 'identity', under which the predictor must "
+            f"lie between {low:g} and {high:g} at every row, and it starts at {outside[0]:.3g}. "
+            f"Give link={link!r}."
+        )
 
 
 def check_frame(data) -> None:
@@ -341,7 +381,10 @@ def _common(made: Formula, built, held, given, outputs) -> list:
     middle, width = scales.intercept
     name = "Intercept_centered" if center else "Intercept"
     prior = given.get("Intercept")
-    level = declare(name, prior, (pm.Normal, {"mu": middle, "sigma": width}), outputs, k)
+    default = pm.Normal, {"mu": middle, "sigma": width}
+    start = start_of_level(made) if prior is None else None
+    more = {} if start is None else {"initval": start}
+    level = declare(name, prior, default, outputs, k, **more)
     if center:
         pm.Deterministic("Intercept", level - sum(shift[1:], shift[0]), dims=outputs or None)
     return [level, *parts]

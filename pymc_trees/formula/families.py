@@ -221,6 +221,14 @@ OF_LOGS = ("lognormal", "hurdle_lognormal")
 """Families whose linear predictor is one of the logarithm of the response."""
 
 
+def limits_of_mean(family: str) -> tuple[float, float]:
+    """Ends of the interval in which the parameter lies that is a function of the predictor."""
+    kind = FAMILIES[family]
+    if kind.response in ("binary", "trials") or kind.support == _SHARES:
+        return 0.0, 1.0
+    return (0.0 if kind.support[0] >= 0 and family not in OF_LOGS else -np.inf), np.inf
+
+
 def find_family(family: str, link: str | None) -> tuple[Family, str]:
     """A family and the name of its link."""
     if family not in FAMILIES:

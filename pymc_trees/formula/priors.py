@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import NormalRV
 
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.formula.families import OF_LOGS
+from pymc_trees.formula.families import FAMILIES, OF_LOGS
 from pymc_trees.formula.frame import Terms
 
 WIDTH = 2.5
@@ -70,6 +70,8 @@ class Scales:
         """Middle and half-width of what the linear predictor may be."""
         if self.link in ("logit", "probit", "cloglog", "softmax"):
             return 0.0, 3.0
+        if self.link == "identity" and FAMILIES[self.family].response == "trials":
+            return 0.5, 0.5  # of the probability
         y = np.asarray(self.y, dtype=np.float64)
         if self.family in OF_LOGS or self.link == "log":
             if (y == np.round(y)).all() and self.family not in OF_LOGS:

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pymc as pm
 import pymc.backends.arviz
+import pymc.model.transform
+import pymc.model.transform.conditioning
 import pymc.sampling
 import pymc.sampling.forward
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_trees.core.columns.table_file import in_file
+from pymc_trees.distributions.data.table import keep_schema, schema_of
 from pymc_trees.distributions.data.variables import encode_for
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable, tree_variables
 from pymc_trees.distributions.without_dims import without_dims
@@ -95,9 +99,20 @@ def will_be_fixed(model: pm.Model) -> dict[str, str]:
         for call in evaluations(parameters_of(rv)):
             above = set(ancestors([call.X]))
             for data in inputs:
-                if data in above and len(data.get_value(borrow=True)) in rv.type.shape:
+                if data in above and _has_rows(data, call.X, rv.type.shape):
                     fixed.setdefault(str(rv.name), str(data.name))
     return fixed
+
+
+def _has_rows(data: SharedVariable, X: Variable, lengths) -> bool:
+    """Whether data of which inputs are made are a table or column, as long as an observed variable.
+
+    A vector with an entry for each column of the inputs, such as their means, is neither.
+    """
+    shape = tuple(data.get_value(borrow=True).shape)
+    if len(shape) not in (1, 2) or shape[0] not in lengths:
+        return False
+    return len(shape) == 2 or shape[0] != int(X.shape[1].eval(mode="FAST_COMPILE"))
 
 
 def _how_to_draw(model: pm.Model, latents: list[str]) -> str:
@@ -187,18 +202,36 @@ def _shapes_of_latents(model: pm.Model) -> dict[str, tuple[int, ...]]:
 
 
 # --------------------------------------------------------------------------------------------------
-# `pymc.set_data` encodes new inputs of a forest as `pymc_trees.set_data` does.
+# `pymc.set_data` and `pymc.do` encode new inputs of a forest as `pymc_trees.set_data` does.
 #
 # PyMC masks NaN in data, and a compiled function then fails with an error about array types.
 
 
 def encode_new_data() -> None:
-    """Wrap `pymc.Model.set_data`."""
+    """Wrap `pymc.Model.set_data` and `pymc.do`."""
     wrap([pm.Model], "set_data", _encode)
+    wrap([pm, pymc.model.transform, pymc.model.transform.conditioning], "do", _do)
 
 
 def _encode(original, self, name, values, coords=None):
     return original(self, name, encode_for(self, name, values), coords=coords)
+
+
+def _do(original, *args, **kwargs):
+    call = arguments(original, args, kwargs)
+    model, given = call["model"], dict(call["vars_to_interventions"])
+    schemas = {}
+    for key, value in given.items():
+        name = key if isinstance(key, str) else key.name
+        schema = schema_of(model.named_vars.get(name))
+        if schema is not None and not isinstance(value, Variable):
+            schemas[name], given[key] = schema, encode_for(model, name, value)
+    if not schemas:
+        return original(*args, **kwargs)
+    changed = original(**call | {"vars_to_interventions": given})
+    for name, schema in schemas.items():
+        keep_schema(changed[name], schema)
+    return changed
 
 
 # ------------------ Tables stored in files are left out of results, which would otherwise copy them

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from support import twin
 from support.small_models import FAST, forest_of, step_data
@@ -132,6 +133,30 @@ def test_wrong_width(how):
             how({"X": np.ones((4, 3))})
             pm.draw(mu)
     assert model["X"] is data
+
+
+@pytest.mark.parametrize("by", [str, lambda name: None], ids=["name", "variable"])
+def test_do_reads_frames_as_set_data_does(by):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "level": np.resize(["u", "v"], len(X))})
+    with pm.Model() as model:
+        pmt.BART("mu", frame, leaf=LEAF, m=3)
+    key = by("mu_X") or model["mu_X"]
+    other = frame.assign(a=1 - X[:, 0]).iloc[:, ::-1]
+    fixed = pm.do(model, {key: other})
+    with pytest.raises(ValueError, match=r"lacks the columns \['level'\]"):
+        pm.do(model, {key: other[["a", "b"]]})
+    pmt.set_data({"mu_X": other}, model)
+    np.testing.assert_array_equal(fixed["mu_X"].get_value(), model["mu_X"].get_value())
+    pmt.set_data({"mu_X": frame.iloc[:, ::-1]}, fixed)  # which still knows its columns
+    assert fixed["mu_X"].get_value()[:, 0].tolist() == X[:, 0].tolist()
+
+
+def test_do_with_a_variable_is_left_to_pymc():
+    with pm.Model() as model:
+        pmt.BART("mu", pmt.Data("X", X), leaf=LEAF, m=3)
+        pm.Normal("z")
+    fixed = pm.do(model, {"X": pt.as_tensor(2 * X), "z": 1.0})
+    assert fixed["X"].eval().tolist() == (2 * X).tolist() and fixed["z"].eval() == 1.0
 
 
 def test_set_data_passes_other_variables_on():

@@ -1,5 +1,7 @@
 """Named dimensions (`pymc.dims`): what is read of a model, and drawn, is as without the names."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -267,6 +269,32 @@ def test_names_in_names_out():
     with model:
         for one in (functions["mu"], pmd.as_xtensor(plain, dims=("row",)), "mu"):
             assert len(pmt.CGM([one]).forests) == 1
+
+
+OTHERS = {
+    "names": pd.DataFrame(np.eye(3)[:, :2], columns=["c", "d"]),
+    "widths": pd.DataFrame(np.eye(3), columns=["c", "d", "e"]),
+    "rows": pd.DataFrame(np.eye(4)[:, :2], columns=["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("other", tiers(list(OTHERS), ["widths"]))
+def test_nested_models_have_dimensions_of_their_own(other):
+    tables = {"n": pd.DataFrame(np.eye(3)[:, 1:], columns=["a", "b"]), "s": OTHERS[other]}
+    with pm.Model() as model:
+        for name, table in tables.items():
+            with pm.Model(name=name):
+                mu = pmt.BART("mu", table, m=2, leaf=pmt.NormalLeaf(0, 1))
+                pm.Normal("y", mu, 1.0, observed=np.zeros(len(table)), shape=mu.shape)
+    data = pm.sample_prior_predictive(2, model=model, random_seed=1).constant_data
+    for name, table in tables.items():
+        found = data[f"{name}::mu_X"]
+        np.testing.assert_array_equal(found, table)
+        assert list(found[f"{name}::mu_X_column"].values) == list(table.columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pmt.set_data({"s::mu_X": OTHERS[other].iloc[:2]}, model)
+    assert model["s::mu_X"].get_value().shape == (2, OTHERS[other].shape[1])
 
 
 def test_other_names_are_refused_with_what_works():

@@ -48,6 +48,24 @@ def test_it_is_not_said_where_rows_follow_or_cannot_change(model):
     assert will_be_fixed(model()) == {}
 
 
+@pytest.mark.parametrize(
+    ("expression", "where"),
+    [
+        (lambda: pm.Data("scale", 2.0) * pm.Data("X", X), "X"),
+        (lambda: pm.Data("X", X[:2]) - pm.Data("mean", X[:2].mean(axis=0)), "X"),
+        (lambda: pm.Data("mean", X[:2].mean(axis=0)) + pm.Data("X", X[:2]), "X"),
+        (lambda: pm.Data("x", X[:, 0])[:, None] * np.ones(2), "x"),
+    ],
+    ids=["a number", "means", "means first", "a column"],
+)
+def test_it_names_what_has_the_rows(expression, where):
+    with pm.Model() as model:
+        inputs = expression()
+        n = inputs.shape.eval()[0]
+        pm.Normal("y", pmt.BART("mu", inputs, m=2, leaf=LEAF), 1.0, observed=Y[:n])
+    assert will_be_fixed(model) == {"y": where}
+
+
 def test_it_is_not_said_of_groups():
     """The rows of X are groups, each with several observations."""
     with pm.Model() as model:

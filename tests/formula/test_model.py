@@ -6,6 +6,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.formula.families import FAMILIES, POSITIVE_ONLY
@@ -167,6 +168,41 @@ def test_a_family_has_the_likelihood_that_is_written_by_hand(family):
     [rows] = made.logp(vars=[observed], sum=False)
     total = made.compile_fn(rows, on_unused_input="ignore")(start).sum()
     assert total == pytest.approx(by_hand(family, ETA + outputs.flat[0]), rel=1e-6)
+
+
+LINKS = [(family, link) for family, kind in FAMILIES.items() for link in kind.links]
+
+
+@pytest.mark.parametrize(
+    ("family", "link"),
+    tiers(LINKS, [(family, "identity") for family in ("poisson", "beta", "binomial")]),
+)
+def test_chains_can_start_under_every_link(family, link):
+    """The intercept starts at the mean where 0 is impossible; its prior is that of the default."""
+    kind = FAMILIES[family]
+    y = RESPONSES.get(family, "count" if kind.support[2] else "positive")
+    formula, settings = f"{y} ~ bart(x1, m=2)", {"family": family, "link": link}
+    if link in POSITIVE_ONLY:
+        with pytest.raises(ValueError, match="Give link='log'"):
+            pmt.model(formula, DATA, **settings)
+        return
+    made = pmt.model(formula, DATA, **settings)
+    assert np.isfinite(list(made.point_logps().values())).all()
+    if link == "identity":
+        middle = made["Intercept"].owner.op.dist_params(made["Intercept"].owner)[0]
+        assert middle.data == (DATA[y].mean() if family in ("gaussian", "t") else 0.0)
+
+
+def test_predictors_that_cannot_start():
+    settings = {"family": "poisson", "link": "identity"}
+    with pytest.raises(ValueError, match=r"between 0 and inf .* at -1. Give link='log'"):
+        pmt.model("count ~ bart(x1, m=2)", DATA, **settings, priors={"Intercept": -1.0})
+    with pytest.raises(ValueError, match=r"between 0 and 1 .* Give link='logit'"):
+        far = DATA.assign(far=np.arange(N))
+        pmt.model("binary ~ offset(far) + bart(x1)", far, family="bernoulli", link="identity")
+    prior = {"Intercept": pm.Gamma.dist(2, 1)}
+    made = pmt.model("count ~ bart(x1, m=2)", DATA, **settings, priors=prior)
+    assert np.exp(made.initial_point()["Intercept_log__"]) == pytest.approx(2)
 
 
 def test_weights_multiply_the_log_density():

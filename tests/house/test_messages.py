@@ -146,6 +146,8 @@ UNTRIED = {
             "impute them. In columns of forests they may stay.",
             "family=… has the link …, under which the predictor must be positive at every row, "
             "and a forest is not. Give link='log'.",
+            "family=… has the link 'identity', under which the predictor must lie between … and … "
+            "at every row, and it starts at …. Give link=….",
             "family=…: the response … holds …, which is impossible under it; choose another "
             "family.",
             "formula has no terms; add an intercept, 1, or a forest.",

@@ -17,6 +17,9 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
     ),
     "pymc.model.core.BaseModel.set_data": "self name values coords",
     "pymc.model.core.Model.set_initval": "self rv_var initval",
+    "pymc.model.transform.conditioning.do": (
+        "model vars_to_interventions make_interventions_shared prune_vars"
+    ),
     "pymc.printing.str_for_dist": "dist formatting include_params named_vars",
     "pymc.pytensorf.compile": "inputs outputs random_seed mode return_updates kwargs",
     "pymc.sampling.deterministic.compute_deterministics": (

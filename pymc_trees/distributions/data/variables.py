@@ -91,7 +91,7 @@ def Data(
         Numbers, text, categories or bools; missing cells as NaN, None or NA.
     dims : sequence of str, optional
         Names of the two dimensions. Default for a frame: ``{name}_row``, and ``{name}_column`` with
-        the names of the columns as coordinates.
+        the names of the columns as coordinates; in a nested model with its prefix.
     split_rules : str, sequence of p str, or dict of column name and str, optional
         "continuous", "subset" or "onehot" for columns that are not to be split as above. A numeric
         column that is split by levels may hold any numbers. A forest splits columns of up to 50
@@ -128,7 +128,8 @@ def register_data(name: str, table: Table, dims=None) -> SharedVariable:
     """Model data variable of a table."""
     coords = None
     if dims is None and table.schema.names is not None:
-        dims = (f"{name}_row", f"{name}_column")
+        full = pm.modelcontext(None).name_for(name)  # nested models share their dimensions
+        dims = (f"{full}_row", f"{full}_column")
         coords = {dims[1]: table.schema.names}
     with all_or_nothing(pm.modelcontext(None)):
         # PyMC would copy the values; they are nobody else's
