@@ -120,14 +120,14 @@ class Effects(BARTEstimator):
             With the dimensions chain, draw and row.
         """
         X = checked_X(self, X, reset=False)
-        if self.forests == "two":
+        if self._of_fit("forests") == "two":
             return self._scaled(self._f_at("tau", self._function("tau").rows(X)), contrast)
         encoded = encode(X, self._training_rows()[0].schema)
         return self._differences(encoded, self._propensity_at(X, propensity), contrast)
 
     def _effects(self, which, contrast) -> xr.DataArray:
         """Effects at some of the rows that were fitted."""
-        if self.forests == "two":
+        if self._of_fit("forests") == "two":
             effects = self._scaled(self._at_training_rows("tau", which), contrast)
         else:
             inputs, propensity = self._training_rows()[0].values, self._rows.propensity
@@ -172,7 +172,7 @@ class Effects(BARTEstimator):
         """Effects as differences of what is expected under two treatments."""
         first, second = self._contrast(contrast)
         joined = np.column_stack([encoded, propensity])
-        expected = self._expected_by_arm if self.forests == "arms" else self._expected
+        expected = self._expected_by_arm if self._of_fit("forests") == "arms" else self._expected
         return (expected(joined, second) - expected(joined, first)).rename("effect")
 
     def _expected(self, joined, z) -> xr.DataArray:
@@ -194,7 +194,7 @@ class Effects(BARTEstimator):
     def _rows(self) -> Rows:
         """What was fitted, as the models take it."""
         known = self._training_rows()[1]
-        binary = self.treatment != "dose" and is_binary(known["z"])
+        binary = self._of_fit("treatment") != "dose" and is_binary(known["z"])
         treatment = Treatment(known["z"], binary)
         groups = getattr(self, "groups_", None)
         return Rows(known["y"], treatment, known["propensity"], known.get("group"), groups)

@@ -1,5 +1,6 @@
 """What the estimators share: fitting by `pymc.sample`, the draws, and their evaluation."""
 
+import copy
 import json
 import logging
 import warnings
@@ -45,7 +46,7 @@ LENGTHS = "chains_by_size"
 """Attribute of the draws: how long chains were, and the rows and trees from which that follows."""
 _log = logging.getLogger("pymc.trees")
 
-OWN = {"_training", "_kept", "_alone", "_known"}
+OWN = {"_training", "_kept", "_alone", "_known", "_settings"}
 """What `fit` keeps beside its public attributes."""
 UNTIL = {"r_hat", "ess", "of", "pooled", "max_time", "checkpoint", "draws", "max_draws"}
 """Arguments of `sample_until` that ``until`` may have."""
@@ -162,6 +163,7 @@ class BARTEstimator(BaseEstimator):
         lengths = lengths._replace(draws=idata["posterior"].sizes["draw"])
         idata.attrs[LENGTHS] = json.dumps(lengths._asdict())
         self.idata_, self._kept = idata, {"model": model}
+        self._settings = self.get_params(deep=False)
         if until is None:
             self._check_convergence(lengths)
         return self
@@ -232,8 +234,14 @@ class BARTEstimator(BaseEstimator):
         """PyMC model that was sampled."""
         check_is_fitted(self, "idata_")
         if "model" not in self._kept:
-            self._kept["model"] = self._declare(*self._training_rows())
+            fitted = copy.copy(self)
+            fitted.set_params(**vars(self).get("_settings", {}))
+            self._kept["model"] = fitted._declare(*self._training_rows())
         return self._kept["model"]
+
+    def _of_fit(self, name: str) -> Any:
+        """A parameter as it was in `fit`: one that is set later counts in the next fit."""
+        return vars(self).get("_settings", {}).get(name, getattr(self, name))
 
     def _training_rows(self) -> tuple[Table, dict[str, np.ndarray]]:
         """The training table and arrays, or an error where they were left out."""

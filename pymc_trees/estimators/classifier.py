@@ -204,7 +204,7 @@ random_state, progressbar
             if len(self.classes_) > 2:
                 yield np.moveaxis(softmax(f, axis=1), 1, -1)
             else:
-                p = ndtr(f) if self.link == "probit" else expit(f)
+                p = ndtr(f) if self._of_fit("link") == "probit" else expit(f)
                 yield np.stack([1.0 - p, p], axis=-1)
 
     def _law(self, model):
@@ -213,7 +213,7 @@ random_state, progressbar
             return Response("y", "categorical", [pm.math.softmax(f, axis=0).T], 1)
         # pm.math.invprobit rounds the root of 2 to float32
         probit = 0.5 * pm.math.erfc(f * -np.sqrt(0.5))
-        p = probit if self.link == "probit" else pm.math.sigmoid(f)
+        p = probit if self._of_fit("link") == "probit" else pm.math.sigmoid(f)
         return Response("y", "bernoulli", [p], 1)
 
     def _declare(self, table, rows):

@@ -36,7 +36,7 @@ def _tree_of(estimator, training_data: bool) -> xr.DataTree:
     """What the file holds; estimators that are attributes have groups of their own."""
     about = {
         "class": type(estimator).__name__,
-        "settings": _plain(estimator.get_params(deep=False)),
+        "settings": _plain(estimator._settings),
         "columns": _columns(estimator._training[0].schema) if estimator._training else None,
         "fitted": {
             name: _listed(getattr(estimator, name)) for name in FITTED & vars(estimator).keys()
@@ -101,6 +101,7 @@ def _estimator_of(cls, tree: xr.DataTree, about: dict):
     if "feature_names_in_" in about["fitted"]:
         estimator.feature_names_in_ = estimator.feature_names_in_.astype(object)
     estimator._training, estimator.idata_, estimator._kept = training, tree, {}
+    estimator._settings = estimator.get_params(deep=False)
     return estimator
 
 

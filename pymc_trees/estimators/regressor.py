@@ -332,18 +332,18 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
             yield from self._cells().blocks(X, draws, n_jobs, self.progressbar)
             return
         made = self._predicting(draws)
-        by_row = self.noise == "forest"
+        by_row = self._of_fit("noise") == "forest"
         least = self._least_noise() if by_row else 0.0
         df = None
         for values in self._at(made, X, ["f", "log_sigma"][: 1 + by_row], n_jobs):
             scale = np.hypot(np.exp(values[1]), least) if by_row else _column(made, "sigma")
-            if self.noise == "student":
+            if self._of_fit("noise") == "student":
                 df = _column(made, "nu")
             yield Mixture(values[0], scale, df)
 
     @property
     def _is_density(self) -> bool:
-        return self.noise == "density"
+        return self._of_fit("noise") == "density"
 
     @property
     def _pool_is_enough(self) -> bool:
@@ -384,13 +384,13 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     def _law(self, model):
         f = model["f"]
-        if self.noise in ("forest", "density"):
+        if self._of_fit("noise") in ("forest", "density"):
             least = self._least_noise()
             own = pm.math.exp(model["log_sigma"])
             sigma = pm.math.sqrt(own**2 + least**2) if least > 0.0 else own
         else:
             sigma = model["sigma"]
-        if self.noise == "student":
+        if self._of_fit("noise") == "student":
             return Response("y", "studentt", [model["nu"], f, sigma], 1)
         return Response("y", "normal", [f, sigma], 1)
 

@@ -38,6 +38,39 @@ def test_a_fit_that_fails_leaves_nothing_half_new():
         regressor.predict(X)
 
 
+Z = np.resize([0.0, 1.0], N)
+FITS = [
+    (lambda: pmt.BARTClassifier(link="probit", **SMALL).fit(X, Y > 2), {"link": "logit"}),
+    (lambda: pmt.BARTRegressor(noise="constant", **SMALL).fit(X, Y), {"noise": "density", "m": 5}),
+    (
+        lambda: pmt.causal.BayesianCausalForest(**SMALL, m_effect=2).fit(
+            X, Y, Z, propensity=np.full(N, 0.5)
+        ),
+        {"forests": "one", "treatment": "dose"},
+    ),
+]
+
+
+def answers(fitted):
+    if hasattr(fitted, "sate"):
+        return fitted.sate().to_numpy()
+    return getattr(fitted, "predict_proba", fitted.predict)(X)
+
+
+@pytest.mark.parametrize(("fit", "later"), FITS, ids=["link", "noise", "effects"])
+def test_parameters_that_are_set_later_count_in_the_next_fit(fit, later, tmp_path):
+    fitted = fit()
+    before, densities = answers(fitted), fitted.model_.point_logps()
+    fitted.set_params(**later)
+    fitted.save(tmp_path / "fit.nc")
+    again = type(fitted).load(tmp_path / "fit.nc")
+    fitted._kept.clear()  # as after pickling
+    for one in (fitted, again):
+        np.testing.assert_allclose(answers(one), before)
+        assert one.model_.point_logps() == densities
+    assert {name: getattr(fitted, name) for name in later} == later
+
+
 @pytest.mark.parametrize(
     "given",
     [
