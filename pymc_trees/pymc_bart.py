@@ -303,8 +303,8 @@ def get_variable_inclusion(idata, X, model=None, bart_var_name=None, labels=None
     """Shares of the splits that are on each column, largest first, and the names of the columns."""
     stats, functions, counted = idata["sample_stats"], _functions(idata), "variable_inclusion"
     names = sorted(set(functions.values()))
-    if len(names) > 1 or (names and bart_var_name is not None):
-        check_choice("bart_var_name", bart_var_name, names)
+    if names and bart_var_name not in (names if len(names) > 1 else [None, *names]):
+        raise ValueError(f"bart_var_name={bart_var_name!r}: choose from {names}.")
     of = {v: functions.get(v.removeprefix(f"{counted}_")) for v in stats if v.startswith(counted)}
     chosen = [v for v in of if bart_var_name in (None, of[v]) or len(of) == 1]
     counts = sum(stats[v].to_numpy().reshape(-1, stats[v].shape[-1]).sum(axis=0) for v in chosen)
