@@ -117,7 +117,7 @@ def SoftBART(
     Y : (n,) array, optional
         Only sets the default leaf prior.
     m : int, default 50
-        Number of trees.
+        Number of trees. For large tables as well: in equal time more soft trees predict worse.
     alpha, beta : float or scalar random variable
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 2
         (Chipman 2010; Linero and Yang 2018, section 3).
