@@ -14,7 +14,7 @@ from pymc_trees.distributions.data.table import Table
 from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
-from pymc_trees.estimators.models import noise_sd, residual_sd, usual_leaf
+from pymc_trees.estimators.models import residual_sd, usual_leaf
 
 # -------------------------------------- What is let in as treatment, outcome, propensity and groups
 
@@ -267,7 +267,7 @@ def forest_of_each_arm(table: Table, rows: Rows, settings: dict[str, Any]) -> pm
             own, y = joined.rows(which), rows.y[which]
             leaf = usual_leaf(y, settings["m"], k=2.0)
             f = BART(f"f_{arm}", register_data(f"X_{arm}", own), leaf=leaf, **settings)
-            sigma = noise_sd(f"sigma_{arm}", residual_sd(own, y))
+            sigma = pm.HalfNormal(f"sigma_{arm}", residual_sd(own, y))
             pm.Normal(f"y_{arm}", f + intercepts[which], sigma, observed=y, shape=f.shape)
         everybody = register_data("X", joined)
         control, treated = (evaluate(model[f"f_{arm}_forest"], everybody) for arm in ARMS)
@@ -296,5 +296,5 @@ def _intercepts(rows: Rows, spread: float):
 def _observe(table: Table, rows: Rows, mean, f) -> None:
     """Declare y, with as many rows as a function ``f`` has."""
     joined = table.with_numbers({TREATMENT: rows.treatment.z})
-    sigma = noise_sd("sigma", residual_sd(joined, rows.y))
+    sigma = pm.HalfNormal("sigma", residual_sd(joined, rows.y))
     pm.Normal("y", mean, sigma, observed=rows.y, shape=f.shape)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from scipy.special import chdtri, ndtri
+from scipy.special import ndtri
 
 from pymc_trees.core.columns.cells import MAX_LEVELS, MISSING
 from pymc_trees.distributions.bart import BART
@@ -24,9 +24,6 @@ SPREAD = 1.0
 BELOW = 1.0344
 """0.9 quantile of a Normal with half-normal sd: noise is below the residual sd of a linear fit with
 prior probability 0.9."""
-
-NOISE_FREEDOM = 3
-"""Degrees of freedom of the prior of a constant noise (Chipman 2010, the default)."""
 
 INDEX_TREES = 4
 """Trees of g, the centre of the latent column of a density, for each tree of f."""
@@ -73,7 +70,7 @@ def regression(
             else:
                 sigma = pm.math.exp(log_sigma) * by_weight
         else:
-            sigma = noise_sd("sigma", residual) * by_weight
+            sigma = pm.HalfNormal("sigma", residual) * by_weight
         shared = {"sigma": sigma, "observed": y, "shape": f.shape}
         if noise == "student":
             pm.StudentT("y", nu=pm.Gamma("nu", 2, 0.1), mu=f, **shared)
@@ -205,18 +202,6 @@ def least_noise(y: np.ndarray, residual: float) -> float:
     steps = steps[steps > 1e-9 * np.ptp(y)]  # less is error of floating point
     least = float(steps.min()) / np.sqrt(12.0) if steps.size else 0.0
     return least if least > COARSE * residual else 0.0
-
-
-def noise_sd(name: str, residual: float):
-    """Declare a constant noise: sigma^2 ~ nu lambda / chi^2(nu), small noise being improbable.
-
-    nu = 3 and P(sigma < residual) = 0.9 (Chipman 2010, section 2.2.4). Under a prior that is flat
-    at 0 the trees of a small table pass through all rows, and chains stick there.
-    """
-    half = 0.5 * NOISE_FREEDOM
-    scale = chdtri(NOISE_FREEDOM, 0.9) / 2 * residual**2  # of nu lambda / 2
-    variance = pm.InverseGamma(f"{name}_squared", half, scale)
-    return pm.Deterministic(name, pm.math.sqrt(variance))
 
 
 def residual_sd(table: Table, y: np.ndarray) -> float:

@@ -102,9 +102,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     Notes
     -----
     X may be an array or a pandas or polars frame; text, categories and missing cells are allowed,
-    as in `Data`. The upper decile of sigma is the residual standard deviation of a linear fit. A
-    constant sigma has the prior of Chipman et al. (2010), ``sigma**2`` inverse gamma with shape
-    1.5, which keeps it away from 0, where chains stick. The prior sd of log_sigma at a row,
+    as in `Data`. A constant sigma is half-normal with the residual standard deviation of a linear
+    fit as its scale. At a row, log_sigma has that as its upper decile; its prior sd,
     ``log_sigma_sd``, is half-normal with scale 1, so homoscedastic noise costs little. Where y
     is recorded in coarse steps (whole numbers, say) the variance is exp(log_sigma)**2 plus that of
     the rounding, the square of a step over 12.

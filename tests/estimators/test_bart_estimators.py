@@ -13,7 +13,6 @@ import pandas as pd
 import pymc as pm
 import pytest
 from scipy import stats
-from scipy.special import chdtri
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -25,7 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import pymc_trees as pmt
 from pymc_trees.estimators import base as estimators_base
 from pymc_trees.estimators.mixture import Mixture
-from pymc_trees.estimators.models import least_noise, noise_sd
+from pymc_trees.estimators.models import least_noise
 from pymc_trees.inference.chains import lengths as lengths_of_chains
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.rowwise import KernelTarget
@@ -72,8 +71,7 @@ def by_hand(noise):
             leaf = pmt.NormalLeaf((np.log(left) - 1.0344) / 4, spread / np.sqrt(4))
             sigma = pm.math.exp(pmt.BART("log_sigma", data, leaf=leaf, m=4))
         else:
-            squared = pm.InverseGamma("sigma_squared", 1.5, chdtri(3, 0.9) / 2 * left**2)
-            sigma = pm.Deterministic("sigma", pm.math.sqrt(squared))
+            sigma = pm.HalfNormal("sigma", left)
         if noise == "student":
             nu = pm.Gamma("nu", 2, 0.1)
             pm.StudentT("y", nu=nu, mu=f, sigma=sigma, observed=Y, shape=f.shape)
@@ -209,17 +207,6 @@ def test_rounding_is_the_least_noise():
     assert least_noise(0.1 * np.arange(4), 1.0) == pytest.approx(0.1 / np.sqrt(12))
 
 
-def test_a_constant_noise_is_below_that_of_a_linear_fit_nine_times_in_ten():
-    with pm.Model() as model:
-        noise_sd("sigma", 3.0)
-    [given] = model.free_RVs
-    share = np.mean(pm.draw(model["sigma"], 4_000, random_seed=1) < 3.0)
-    assert abs(share - 0.9) < 4 * np.sqrt(0.09 / 4_000)  # four standard errors
-    ours = pm.logp(given, np.array([0.5, 2.0])).eval()
-    law = stats.invgamma(1.5, scale=1.5 * 9.0 * stats.chi2.ppf(0.1, 3) / 3)
-    np.testing.assert_allclose(ours, law.logpdf([0.5, 2.0]), rtol=1e-6)
-
-
 @pytest.mark.parametrize("noise", ["forest", "student"])
 def test_weights_enter_the_likelihood(noise):
     weights = np.linspace(0.2, 3.0, N)
@@ -228,8 +215,7 @@ def test_weights_enter_the_likelihood(noise):
     point = model.initial_point()
     ours = model.compile_logp(model["y"], sum=False)(point)[0]
     f = at_point(model, "f")
-    halved = "sigma_squared_log__"
-    scale = np.exp(at_point(model, "log_sigma") if noise == "forest" else point[halved] / 2)
+    scale = np.exp(at_point(model, "log_sigma") if noise == "forest" else point["sigma_log__"])
     scale = scale / np.sqrt(weights)
     law = stats.norm(f, scale)
     if noise == "student":
