@@ -89,15 +89,14 @@ def points_of(feature: Feature, x: np.ndarray, grid: Any, intervals: int) -> np.
                 f"grid of the column {feature.name!r}: it must not hold a missing cell or the "
                 "same level twice; give different levels."
             )
-    by_cells = grid is None or isinstance(grid, str) or (np.ndim(grid) == 0 and grid > 1)
-    if points.size < 2 and not by_cells:
+    if points.size < 2:
+        if grid is None or isinstance(grid, str) or (np.ndim(grid) == 0 and grid > 1):
+            raise ValueError(
+                f"The column {feature.name!r} has {points.size} values in these rows: an effect "
+                "needs at least two."
+            )
         raise ValueError(
             f"grid={grid!r} of the column {feature.name!r}: an effect needs at least two values."
-        )
-    if points.size < 2:
-        raise ValueError(
-            f"The column {feature.name!r} has {points.size} values in these rows: an effect needs "
-            "at least two."
         )
     return points
 

@@ -30,6 +30,7 @@ from pymc_trees.posterior.paths import (
 from pymc_trees.posterior.reading.features import free_name
 from pymc_trees.posterior.reading.functions import function_of
 from pymc_trees.posterior.reading.whole import WholeFunction
+from pymc_trees.predictors.columns import matrix_of_reals
 
 OF_SAMPLE = ("rng", "value", "history", "values", "step")
 OF_UPDATE = ("rng", "history", "values", "step")
@@ -393,7 +394,7 @@ class _Request:
         self._check_names(argument, given, [state.name for state in states])
         found = {}
         for name, values in given.items():
-            array = np.ma.asarray(values, dtype=np.float64).filled(np.nan)
+            array = matrix_of_reals(values, f"{argument} of {name}")
             array = array[:, None] if array.ndim == 1 and n == 1 else array
             if array.ndim != 2 or array.shape[1] != n:
                 raise ValueError(
