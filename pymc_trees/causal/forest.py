@@ -234,8 +234,9 @@ class BayesianCausalForest(Effects):
     outcome : {"normal"}, optional
         The law of y: its noise is always normal. To be said where y holds few whole numbers, such
         as 0 and 1, which are refused without it.
-    alpha, beta : float, default 0.95 and 2
-        A node at depth d of mu splits with probability ``alpha * (1 + d)**-beta``.
+    alpha, beta : float, optional
+        A node at depth d of mu splits with probability ``alpha * (1 + d)**-beta``. Default: 0.95
+        and 2, and beta = 1 from 5,000 rows of a forest on, as for `BART`.
     alpha_effect, beta_effect : float, default 0.25 and 3
         The same for tau: smaller trees, since effects vary less than outcomes (Hahn 2020, section
         5.2).
@@ -331,7 +332,7 @@ class BayesianCausalForest(Effects):
         treatment=None,
         outcome=None,
         alpha=0.95,
-        beta=2.0,
+        beta=None,
         alpha_effect=0.25,
         beta_effect=3.0,
         split_rules=None,

@@ -43,9 +43,10 @@ class Hybrid(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     local_sweeps : int, at least 1, optional
         Sweeps per step, for each temperature. Default: about 500,000 divided by rows times trees,
-        limited to 5 to 20, divided among the temperatures; 5 where leaf values do not integrate
-        out. PyMC's overhead is then at most about a quarter of the time of a step (from the
-        benchmarks). On large tables, take fewer draws rather than fewer sweeps.
+        at most five times the ratio of rows to trees, limited to 5 to 20, divided among the
+        temperatures; 5 where leaf values do not integrate out. Trees of a small table move nearly
+        independently in a few sweeps, so that draws of the noise are worth more than further ones
+        (from the benchmarks). On large tables, take fewer draws rather than fewer sweeps.
     moves : dict, optional
         Weights of the local moves, as for `CGM`. Default: they start from grow 0.125, prune 0.125,
         change 0.1, swap 0.05, perturb 0.6 (from the benchmarks), are adapted during tuning, by

@@ -161,14 +161,26 @@ def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:
     return [one.X for one in evaluations(seen, rv, blockers=model.basic_RVs)]
 
 
+def moves_rows(model: pm.Model, rv: Variable) -> bool:
+    """Whether a variable is a column of a forest: rows then change their leaves with it.
+
+    What moves such a variable given the outputs of forests would take them for constants.
+    """
+    others = {v for v in model.basic_RVs if v is not rv}
+    everything = [*model.basic_RVs, *model.deterministics, *model.potentials]
+    return any(depends_on([one.X], rv, others) for one in evaluations(everything))
+
+
 def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
     """Raise an error for inputs other than those of the declaration of a forest."""
     X_train, n_random = training_rows(rv), n_random_columns(rv)
     if n_random and len(set(inputs)) > 1:
         raise ForestUseError(_other_inputs(rv))
+    if n_random:
+        X_train = X_train[:, :-n_random]
     for X in inputs:
         if n_random:
-            X, X_train = _constant_columns(rv, X), X_train[:, :-n_random]
+            X = _constant_columns(rv, X)
         try:
             known = present(X)
         except MissingInputError:

@@ -14,7 +14,7 @@ from pymc_trees.core.columns.reference import (
     move_column,
     move_level_sets,
 )
-from pymc_trees.core.columns.row_set import RowIndex
+from pymc_trees.core.columns.row_set import RowIndex, make_row_index
 from pymc_trees.core.forest.place import place_rows
 from pymc_trees.core.moves.problem import Workspace, make_workspace
 from pymc_trees.core.value.evaluate import CachedOutputs
@@ -54,7 +54,9 @@ class ReferencedForestData(ForestData):
         """Design of training rows."""
         known = self.reference
         design = make_referenced(known.X, X, known.cuts, known.kinds)
-        return design._replace(rules=design.rules._replace(varies=self.design.varies))
+        # without excluded columns: a node in which only they vary cannot be split
+        rules = design.rules._replace(varies=self.design.varies)
+        return design._replace(rules=rules, index=make_row_index(rules))
 
     @cached_property
     def row_index(self) -> RowIndex:

@@ -30,6 +30,7 @@ from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.targets.affine import LinearMap, read_affine_parts
 from pymc_trees.targets.graph import (
     depends_on,
+    moves_rows,
     named_parameters,
     parameters_of,
     read_graph,
@@ -227,7 +228,7 @@ class Ridges:
         return tuple(int(k) for k in self.model.eval_rv_shapes()[v.name])
 
     def _may_move(self, rv: Variable) -> bool:
-        """Whether a variable is free, may be any number, and depends on no forest."""
+        """Whether a variable is free, may be any number, and neither sees trees nor moves rows."""
         model = self.model
         if not any(rv is free for free in model.free_RVs) or is_tree_variable(rv):
             return False
@@ -237,7 +238,7 @@ class Ridges:
             return False
         if not (transform is None or is_ordered):
             return False
-        return not any(is_tree_variable(v) for v in ancestors([rv]))
+        return not any(is_tree_variable(v) for v in ancestors([rv])) and not moves_rows(model, rv)
 
     # -------------------------------------------------------------------------------- Solving
 

@@ -10,10 +10,10 @@ from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.targets.conjugate import latent_numbers, latent_precisions
-from pymc_trees.targets.forest_state import ForestData
 from pymc_trees.targets.graph import depends_on
 from pymc_trees.targets.likelihoods.contract import rows_of
 from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
+from pymc_trees.targets.referenced_state import forest_data
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 from pymc_trees.targets.soft_forest_state import SoftForestData
 from pymc_trees.terms.draw import (
@@ -115,7 +115,7 @@ class JointDraw:
         self.of_logs, self.most_leaves = rows.of_logs, most_leaves
         self.n = rows.forests[0].owner.op.layout.n_rows
         self.forests = [
-            (SoftForestData if is_soft_forest(forest) else ForestData)(model, forest)
+            (SoftForestData if is_soft_forest(forest) else forest_data)(model, forest)
             for forest in rows.forests
         ]
         self.vectors: list[Vector] = []

@@ -42,17 +42,18 @@ from pymc_trees.core.leaves.latent.augmentations import draw_truncated
 from pymc_trees.core.samplers.slice_draw import slice_draw
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import tree_variables
-from pymc_trees.targets.forest_state import ForestData
 from pymc_trees.targets.graph import (
     NotConjugateError,
     constant,
     depends_on,
+    moves_rows,
     passes_through,
     read_graph,
 )
 from pymc_trees.targets.lift import Lift
 from pymc_trees.targets.likelihoods.contract import rows_of, sole_term
 from pymc_trees.targets.likelihoods.normal import check_mean_and_sd, logs_of
+from pymc_trees.targets.referenced_state import forest_data
 from pymc_trees.targets.ridges import may_rise
 from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 from pymc_trees.targets.soft_forest_state import SoftForestData
@@ -182,7 +183,7 @@ def read_one_sided(model: pm.Model) -> list[OneSided]:
 
 
 def _read(model, u) -> OneSided | None:
-    if u.ndim != 1 or not _is_positive(model, u):
+    if u.ndim != 1 or not _is_positive(model, u) or moves_rows(model, u):
         return None
     observed = _sole_child(model, u)
     if observed is None or observed.ndim != 1 or observed not in model.observed_RVs:
@@ -339,7 +340,7 @@ class OneSidedDraw:
 
     def __init__(self, model: pm.Model, one: OneSided, chosen: set[str]):
         self.law, self.power, self.of_logs, self.c = one.law, one.power, one.of_logs, one.c
-        kind = SoftForestData if is_soft_forest(one.forest) else ForestData
+        kind = SoftForestData if is_soft_forest(one.forest) else forest_data
         self.forests: list[Any] = [kind(model, one.forest)]
         self.leaf = one.forest.owner.op.leaf_type.name
         self.rises = may_rise(one.forest) and self.forests[0].layout.n_outputs == 1

@@ -23,6 +23,7 @@ from pymc_trees.targets.graph import (
     NotConjugateError,
     UnsupportedModelError,
     depends_on,
+    moves_rows,
     read_graph,
 )
 from pymc_trees.targets.likelihoods.contract import (
@@ -389,7 +390,7 @@ def _is_candidate(model, rv, observed) -> bool:
     except NotImplementedError:
         return False
     graph = read_graph(model, rv)
-    return not graph.potentials and graph.terms == [observed]
+    return not graph.potentials and graph.terms == [observed] and not moves_rows(model, rv)
 
 
 def _has_gaussian_leaves(model, forest) -> bool:

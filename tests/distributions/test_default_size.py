@@ -9,7 +9,9 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
+from pymc_trees import causal
 from pymc_trees.distributions.capacity import LARGE_TABLE, TREES, TREES_OF_LARGE
+from pymc_trees.distributions.data.table import read
 from pymc_trees.distributions.forest_inputs import forest_inputs
 from pymc_trees.posterior.declarations import declared_group
 
@@ -84,3 +86,28 @@ def test_estimators_choose_alike():
         assert [large._tree_settings(n)[name] for name in ("m", "beta")] == [200, beta]
     given = pmt.BARTRegressor(m=20, beta=1.5)._tree_settings(LARGE_TABLE)
     assert (given["m"], given["beta"]) == (20, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("forests", "betas"),
+    [
+        ("two", {"prognosis": 1.0, "tau": 3.0}),
+        ("one", {"f": 1.0}),
+        ("arms", {"f_control": 1.0, "f_treated": 2.0}),
+    ],
+)
+def test_causal_forests_choose_alike(forests, betas):
+    """By the rows of each forest; the effect has a prior of its own; a beta that is given stays."""
+    rows = np.r_[np.arange(LARGE_TABLE), :10]  # 5,000 of one arm, 10 of the other
+    z = np.repeat([0.0, 1.0], [LARGE_TABLE, 10])
+    known = {"y": Y[rows], "z": z, "propensity": np.full(z.size, 0.5)}
+    for given, expected in (({}, betas), ({"beta": 2.0}, {**betas, **_all_two(betas)})):
+        forest = causal.BayesianCausalForest(forests=forests, m=5, **given)
+        forest._training = read(X[rows]), known
+        model = forest._declare(*forest._training)
+        found = {f: float(forest_inputs(model[f"{f}_forest"]).beta.eval()) for f in betas}
+        assert found == expected
+
+
+def _all_two(betas: dict[str, float]) -> dict[str, float]:
+    return {name: 2.0 for name in betas if name != "tau"}

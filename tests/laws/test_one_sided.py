@@ -380,6 +380,14 @@ def counts(f):
     pm.Poisson("y", pm.math.exp(f - pm.HalfNormal("u", s, shape=N)), observed=np.ones(N))
 
 
+def a_column(f):
+    """Another forest splits the rows by the errors."""
+    s, sigma = s_and_sigma()
+    u = pm.HalfNormal("u", s, shape=N)
+    g = pmt.BART("g", pmt.with_columns(X, u=u), m=2, leaf=pmt.NormalLeaf(0.0, 0.5))
+    pm.Normal("y", f + g - u, sigma, observed=np.ones(N))
+
+
 def another_law(f):
     s, sigma = s_and_sigma()
     pm.Normal("y", f - pm.Gamma("u", 2.0, s, shape=N), sigma, observed=np.ones(N))
@@ -397,7 +405,7 @@ FORMS = {
     scale_elsewhere: ["u", "sigma"],
     function_of_scale: ["u", "sigma"],
     **dict.fromkeys([by_group, backwards, exposed, unknown_factor, nonlinear], []),
-    **dict.fromkeys([in_the_sd, seen_twice, counts, another_law], []),
+    **dict.fromkeys([in_the_sd, seen_twice, counts, a_column, another_law], []),
 }
 
 

@@ -217,7 +217,51 @@ def missing_levels():
     return [z, f], lambda z, f: normal(Y, f, 0.7)
 
 
+def berkson():
+    """The column by itself beside the forest that it splits: no ridge, and no linear term."""
+    z = pm.Normal("z", 0.3 * W, 0.8, shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z, cuts={"z": CUTS}), leaf=LEAF, m=2)
+    pm.Normal("y", f + z, 0.7, observed=Y)
+    return [z, f], lambda z, f: normal(Y, f + z, 0.7)
+
+
+def berkson_of_a_class():
+    """The same beside a likelihood whose other parameters are drawn between sweeps."""
+    z = pm.Normal("z", 0.0, 0.8, shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z, cuts={"z": CUTS}), leaf=LEAF, m=2)
+    kinds = (Y > 0.1).astype(int)
+    pm.Bernoulli("y", logit_p=2.0 * f + 2.0 * z, observed=kinds)
+
+    def likelihood(z, f):
+        logits = 2.0 * f + 2.0 * z
+        return (kinds * logits - np.logaddexp(0.0, logits)).sum(axis=-1)
+
+    return [z, f], likelihood
+
+
+def robust_missing_cells():
+    cells = np.ma.masked_invalid([-0.4, np.nan, 0.3, np.nan, np.nan, 0.9])
+    with pytest.warns(ImputationWarning):
+        z = pm.Normal("z", 2.0 * X[:, 0] - 1.0, 0.7, observed=cells)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), leaf=LEAF, m=2)
+    pm.StudentT("y", nu=4.0, mu=f, sigma=0.6, observed=Y)
+    return [z, f], lambda z, f: stats.t.logpdf(Y, 4.0, f, 0.6).sum(axis=-1)
+
+
+def excluded_column():
+    """Distinct numbers of weight 0 beside ties: where only those vary, nothing splits."""
+    both = np.column_stack([X[:, 0], [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]])
+    z = pm.Binomial("z", 2, 0.5, shape=N)
+    f = pmt.BART("f", pmt.with_columns(both, z=z), leaf=LEAF, m=2, split_prior={"x0": 0.0})
+    pm.Normal("y", f, 0.7, observed=Y)
+    return [z, f], lambda z, f: normal(Y, f, 0.7)
+
+
 CASES = [
+    berkson,
+    berkson_of_a_class,
+    robust_missing_cells,
+    excluded_column,
     categories,
     ordered_counts,
     counts_in_two_forests,
@@ -285,18 +329,38 @@ def found(model, variables, steps, rng):
     return batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
 
 
+MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.2, "swap": 0.1, "perturb": 0.2}
+STEPS_OF_TREES = {
+    "CGM": lambda rng: CGM(moves=MOVES, moves_per_visit=4, rng=rng),
+    # what `pm.sample` assigns
+    "Hybrid": lambda rng: pmt.Hybrid(local_sweeps=4, rng=rng),
+}
+OF_CGM_ALONE = {one_tree_of_probabilities, accepted, uniform_and_counts}
+"""Of leaves that `Hybrid` refuses, or long with it and no other case of its kernels."""
+PAIRS = [
+    (case, step)
+    for case in CASES
+    for step in STEPS_OF_TREES
+    if step == "CGM" or case not in OF_CGM_ALONE
+]
+QUICK = [(errors_in_variables, "CGM"), (berkson, "Hybrid")]
+
+
 @pytest.mark.filterwarnings("ignore:Numba will use object mode")  # DiscreteUniform in PyMC
 @pytest.mark.parametrize(
-    "case", tiers(CASES, [errors_in_variables]), ids=lambda value: value.__name__
+    ("case", "step"),
+    tiers(PAIRS, QUICK),
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
-def test_the_posterior_is_that_of_importance_sampling(case, rng):
+def test_the_posterior_is_that_of_importance_sampling(case, step, rng):
+    """Beside `Hybrid`, steps of vectors keep states of the forests of their own."""
     with pm.Model() as model:
         variables, log_likelihood = case()
-        moves = {"grow": 0.25, "prune": 0.25, "change": 0.2, "swap": 0.1, "perturb": 0.2}
-        steps = [LatentColumn(rng=rng), CGM(moves=moves, moves_per_visit=4, rng=rng)]
+        steps = [LatentColumn(rng=rng), STEPS_OF_TREES[step](rng)]
         if "a" in model.named_vars:
             steps.append(pmt.GaussianTerms([model["a"]], rng=rng))
-            steps[-1].share(steps[1])
+            if step == "CGM":
+                steps[-1].share(steps[1])
     truth, truth_error = expected(model, variables, log_likelihood, 3)
     means, error = found(model, variables, steps, rng)
     # observed cells of a column have no error but that of rounding

@@ -122,6 +122,19 @@ def in_another_transform():
     pm.NegativeBinomial("y", mu=pm.math.exp(forest() + b), alpha=pm.math.exp(u), observed=COUNTS)
 
 
+def a_column():
+    """A column of the forest moves its rows to other leaves."""
+    z = pm.Normal("z", shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), m=3, leaf=pmt.NormalLeaf(0, 0.3))
+    counts(f + z + pm.Normal("b"))
+
+
+def a_column_of_another():
+    z = pm.Normal("z", shape=N)
+    g = pmt.BART("g", pmt.with_columns(X, z=z), m=3, leaf=pmt.NormalLeaf(0, 0.4))
+    counts(g + forest() + z)
+
+
 LEVEL = [-1.0] * 4
 CASES = {
     intercept: [{"b": -1.0}],
@@ -143,6 +156,8 @@ CASES = {
     soft: [{"b": -1.0}],
     variance_leaf: [{"b": -1.0}],
     no_counterpart: [],
+    a_column: [{"b": -1.0}],
+    a_column_of_another: [{"g_forest": [-1.0]}],
     in_the_leaves: [],
     in_another_transform: [],
 }

@@ -136,6 +136,12 @@ def shared_with_another():
     normal(forest() + pm.Normal("a", 0, tau, shape=4)[G])
 
 
+def a_column_of_a_forest():
+    z = pm.Normal("z", shape=N)
+    f = pmt.BART("f", pmt.with_columns(X, z=z), m=3, leaf=pmt.NormalLeaf(0, 0.3))
+    normal(f + z + pm.Normal("a", shape=4)[G])
+
+
 def no_forest():
     normal(pm.Normal("a", shape=4)[G])
 
@@ -163,6 +169,7 @@ CASES = {
     a_potential: None,
     a_deterministic_of_it: ("f", "a", ""),
     shared_with_another: ("f", "a", ""),
+    a_column_of_a_forest: ("f", "a", ""),
     no_forest: None,
 }
 

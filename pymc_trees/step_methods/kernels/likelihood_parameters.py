@@ -19,7 +19,7 @@ from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.contract import Target
 from pymc_trees.targets.forest_state import ForestData
-from pymc_trees.targets.graph import cut_free, open_forest, read_graph
+from pymc_trees.targets.graph import cut_free, moves_rows, open_forest, read_graph
 from pymc_trees.targets.rowwise import RowwiseTarget
 from pymc_trees.targets.settings import compile_values
 from pymc_trees.targets.soft_forest_state import SoftForestData
@@ -52,7 +52,7 @@ def _is_nuisance(model: pm.Model, rv: Variable, terms: list[Variable]) -> bool:
     graph = read_graph(model, rv)
     if graph.potentials or not all(term in model.observed_RVs for term in graph.terms):
         return False
-    if not any(term in terms for term in graph.terms):
+    if not any(term in terms for term in graph.terms) or moves_rows(model, rv):
         return False
     return rv.ndim == 0 or int(rv.size.eval()) <= MOST
 
