@@ -7,7 +7,9 @@ import pytensor.tensor as pt
 from pymc.distributions.shape_utils import change_dist_size
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random.op import RandomVariable
 
+from pymc_trees.distributions.data.numbers import is_random
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.formula.families import FAMILIES, OF_LOGS
 from pymc_trees.formula.frame import Terms
@@ -145,11 +147,14 @@ def declare(name: str, given, default, dims=(), size=(), **more):
     if given is None:
         kind, arguments = default
         return kind(name, **arguments, **more, **({"dims": dims} if dims else {}))
-    if isinstance(given, Variable) and given.owner is not None:
+    if _is_distribution(given):
+        _check_parameters(name, given)
         model = pm.modelcontext(None)
         rv = change_dist_size(given, size)
         return model.register_rv(rv, name, dims=dims or None, **more)
     try:
+        if isinstance(given, Variable) and not is_random(given):
+            given = given.eval()
         value = np.broadcast_to(np.asarray(given, dtype=np.float64), size)
     except (TypeError, ValueError) as error:
         raise TypeError(
@@ -166,11 +171,31 @@ def read_group_prior(name: str, given):
     node = getattr(given, "owner", None)
     if node is not None and isinstance(node.op, NormalRV):
         mean, sd = node.op.dist_params(node)
-        if not sd.owner or not hasattr(sd.owner.op, "dist_params"):
-            sd = np.asarray(sd.eval())
-        if not mean.owner and (np.asarray(mean.eval()) == 0).all():
-            return sd
+        fixed = not is_random(sd)
+        # an expression of distributions has no density that PyMC could be given
+        if not is_random(mean) and (np.asarray(mean.eval()) == 0).all():
+            if fixed or _is_distribution(sd):
+                return np.asarray(sd.eval()) if fixed else sd
     raise TypeError(
         f"priors[{name!r}]: effects of groups are Normal about 0; give pymc.Normal.dist(0, sd), "
-        "where sd is a number or a distribution such as pymc.HalfNormal.dist(1)."
+        "where sd is a number, or a distribution itself such as pymc.HalfNormal.dist(1), not an "
+        "expression of distributions."
     )
+
+
+def _is_distribution(given) -> bool:
+    """Whether a prior is a variable with a distribution, not an expression of some."""
+    node = getattr(given, "owner", None)
+    return node is not None and hasattr(node.op, "dist_params")
+
+
+def _check_parameters(name: str, given: Variable) -> None:
+    """Raise an error if parameters are random: they would not be variables of the model."""
+    node = given.owner
+    if not isinstance(node.op, RandomVariable):
+        return  # a mixture, say, whose components are its inputs
+    if any(is_random(parameter) for parameter in node.op.dist_params(node)):
+        raise TypeError(
+            f"priors[{name!r}] is a distribution with random parameters, which would not be "
+            "variables of the model: give numbers as its parameters."
+        )

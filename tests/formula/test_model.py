@@ -269,6 +269,10 @@ def test_terms_and_families_cross(term, y, family, others):
     assert np.isfinite(logp(made))
 
 
+SD = pm.HalfNormal.dist(1)
+SD_TIMES_2, SD_OF_TAU = pm.Normal.dist(0, 2 * SD), pm.Normal.dist(0, tau=pm.Gamma.dist(2, 1))
+
+
 @pytest.mark.parametrize(
     ("formula", "settings", "error", "words"),
     [
@@ -279,6 +283,11 @@ def test_terms_and_families_cross(term, y, family, others):
         ("y ~ x1", {"priors": {"x2": 1.0}}, ValueError, "choose from"),
         ("y ~ x1", {"priors": {"x1": "wide"}}, TypeError, "give a distribution"),
         ("y ~ (1|g)", {"priors": {"1|g": pm.Laplace.dist(0, 1)}}, TypeError, "Normal about 0"),
+        # an expression of distributions is random, and no number at which an sd is held
+        ("y ~ (1|g)", {"priors": {"1|g": SD_OF_TAU}}, TypeError, "not an expression"),
+        ("y ~ (1|g)", {"priors": {"1|g": SD_TIMES_2}}, TypeError, "not an expression"),
+        ("y ~ x1", {"priors": {"sigma": 2 * SD}}, TypeError, "give a distribution"),
+        ("y ~ x1", {"priors": {"x1": pm.Normal.dist(0, SD)}}, TypeError, "random parameters"),
         ("y ~ site:bart(x1)", {}, ValueError, "one column of numbers"),
         ("y ~ bart(x1, trees=3)", {}, ValueError, "has no argument 'trees'"),
         ("y ~ bart(x1, k=0)", {}, ValueError, "positive number"),

@@ -139,7 +139,10 @@ UNTRIED = {
             "priors[…]=…: give a distribution such as pymc.Normal.dist(0, 1), or numbers, at which "
             "the parameter is held.",
             "priors[…]: effects of groups are Normal about 0; give pymc.Normal.dist(0, sd), where "
-            "sd is a number or a distribution such as pymc.HalfNormal.dist(1).",
+            "sd is a number, or a distribution itself such as pymc.HalfNormal.dist(1), not an "
+            "expression of distributions.",
+            "priors[…] is a distribution with random parameters, which would not be variables of "
+            "the model: give numbers as its parameters.",
             "family=… is not supported: choose from …, or write a model with pymc_trees.BART.",
             "link=…: choose from … for family=….",
             "data has … rows with missing cells in …: give dropna=True to leave them out, or "
