@@ -14,6 +14,7 @@ from pymc_trees.formula.build import (
     complete_rows,
     set_rows,
 )
+from pymc_trees.hooks.groups import WITHOUT_TREES
 from pymc_trees.posterior.draws import check_draws
 
 
@@ -77,6 +78,7 @@ def predict(idata, model, data, *, random_seed=None, progressbar=True):
     for term in made.terms.groups:
         index[term.factor.name], labels[term.factor.name] = made.terms.group_index(term, rows)
     wide = build(made, labels)
+    WITHOUT_TREES.add(wide)
     set_rows(made, wide, rows, index)
     posterior = idata["posterior"].to_dataset()
     # free variables alone: PyMC computes the others anew, and draws effects of further groups

@@ -8,6 +8,7 @@ index that is data, also before sampling.
 
 import logging
 from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import pymc as pm
@@ -32,6 +33,9 @@ DENSITIES = [pymc.stats, pymc.stats.log_density]
 DETERMINISTIC = [pm, pymc.sampling, pymc.sampling.deterministic]
 """Modules that export these functions."""
 
+WITHOUT_TREES: WeakSet[pm.Model] = WeakSet()
+"""Further models to serve: those of a formula without forests."""
+
 _log = logging.getLogger("pymc")
 
 
@@ -47,7 +51,8 @@ def check_groups() -> None:
 
 def _model_with_trees(call: dict[str, Any]) -> pm.Model | None:
     model = pm.modelcontext(call.get("model"))
-    return without_dims(model) if tree_variables(model) else None
+    served = bool(tree_variables(model)) or model in WITHOUT_TREES
+    return without_dims(model) if served else None
 
 
 def _checked_model(original, *args, **kwargs):

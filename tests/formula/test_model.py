@@ -312,8 +312,9 @@ def test_rows_with_missing_cells():
 
 
 @pytest.mark.parametrize("noncentered", [True, False])
-def test_predictions_at_new_rows_and_groups(noncentered):
-    made = pmt.model("y ~ bart(x1, m=3) + z + (1 + z | g)", DATA, noncentered=noncentered)
+@pytest.mark.parametrize("forest", ["bart(x1, m=3) + ", ""])
+def test_predictions_at_new_rows_and_groups(noncentered, forest):
+    made = pmt.model(f"y ~ {forest}z + (1 + z | g)", DATA, noncentered=noncentered)
     idata = pm.sample(
         200,
         tune=20,
