@@ -45,7 +45,8 @@ def predict(idata, model, data, *, random_seed=None, progressbar=True):
     ------
     ValueError
         A model that `pymc_trees.model` did not make, columns that are not there, missing cells
-        outside the forests' columns, or a level of a common term that was not in training.
+        outside the forests' columns, a level of a common term that was not in training, or
+        draws without some parameters of the model.
 
     Notes
     -----
@@ -82,7 +83,13 @@ def predict(idata, model, data, *, random_seed=None, progressbar=True):
     set_rows(made, wide, rows, index)
     posterior = idata["posterior"].to_dataset()
     # free variables alone: PyMC computes the others anew, and draws effects of further groups
-    free = [rv.name for rv in wide.free_RVs if rv.name in posterior]
+    free = [rv.name for rv in wide.free_RVs]
+    absent = [name for name in free if name not in posterior]
+    if absent:
+        raise ValueError(
+            f"idata lacks the parameters {absent} of the model, so that they would be drawn from "
+            "their priors: keep them among var_names of pm.sample()."
+        )
     with wide:
         return pm.sample_posterior_predictive(
             xr.DataTree.from_dict({"posterior": posterior[free]}),

@@ -339,6 +339,10 @@ def test_predictions_at_new_rows_and_groups(noncentered, forest):
     sd = np.hypot(draws["1|g_sigma"], row["z"] * draws["z|g_sigma"]).to_numpy()
     # standard normal: the mean of 200 squares is within 5 of its sds, sqrt(2 / 200)
     assert np.mean((effect / sd) ** 2) == pytest.approx(1, abs=0.5)
+    fewer = idata.copy()
+    fewer["posterior"] = xr.DataTree(idata["posterior"].to_dataset().drop_vars(["z", "sigma"]))
+    with pytest.raises(ValueError, match=r"lacks the parameters \['z', 'sigma'\]"):
+        pmt.formula.predict(fewer, made, DATA, progressbar=False)
     with pytest.raises(ValueError, match="lacks the columns"):
         pmt.formula.predict(idata, made, new.drop(columns="z"))
 

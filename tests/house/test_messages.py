@@ -159,6 +159,8 @@ UNTRIED = {
             "model was not made by pymc_trees.model in this process; call it with the training "
             "data first, or predict with pymc.sample_posterior_predictive.",
             "data lacks the columns … of the formula: add them.",
+            "idata lacks the parameters … of the model, so that they would be drawn from their "
+            "priors: keep them among var_names of pm.sample().",
         ],
         "formula/test_parse.py and formula/test_model.py: a right formula is every other test",
     ),
