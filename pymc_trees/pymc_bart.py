@@ -79,11 +79,11 @@ class _Function:
 
     def __init__(self, bartrv, idata, samples: int, seed):
         check_number("samples", samples, 1)
-        models = [one for one in _DRAWS if one.named_vars.get(bartrv.name) is bartrv]
+        models = [one for one in _DRAWS if any(v is bartrv for v in one.named_vars.values())]
         if not models:
             raise ValueError(
                 "bartrv must be a variable made by BART of pymc_trees.pymc_bart, in a model that "
-                "still exists."
+                "still exists; for several outputs declare one BART with shape=(K, n)."
             )
         self.model, self.name = models[0], bartrv.name
         idata = _DRAWS[self.model] if idata is None else idata
@@ -120,10 +120,10 @@ class _Function:
     def dependence(self, X, column: int, values, kind="average", **options):
         """Values at which f is known, and f there: draws, (rows,) values, outputs."""
         X = self.rows(X)
-        feature = self.names[column] if hasattr(X, "columns") else column
+        feature = str(X.columns[column]) if hasattr(X, "columns") else self.names[column]
         options |= {"grid": values, "kind": kind} | self.options
         curves = pmt.partial_dependence(self.draws, self.model, feature, X, **options)[kind]
-        [dim] = [d for d in curves.dims if d in (self.names[column], f"{self.names[column]}_")]
+        [dim] = [d for d in curves.dims if d in (feature, f"{feature}_")]
         at = curves[dim].to_numpy()
         if at.dtype.kind == "f":
             curves, at = curves.isel({dim: ~np.isnan(at)}), at[~np.isnan(at)]
@@ -320,9 +320,9 @@ def _added(names) -> list[str]:
     return ["+ " * (k > 0) + name for k, name in enumerate(names)]
 
 
-def plot_variable_inclusion(idata, X, labels=None, figsize=None, plot_kwargs=None, ax=None):
-    """Plot what `get_variable_inclusion` returns; returns the axes."""
-    shares, names = get_variable_inclusion(idata, X, labels=labels)
+def plot_variable_inclusion(idata, X, labels=None, figsize=None, plot_kwargs=None, ax=None, **of):
+    """Plot what `get_variable_inclusion` returns, of ``bart_var_name=``; returns the axes."""
+    shares, names = get_variable_inclusion(idata, X, labels=labels, **of)
     look = {"color": "k", "marker": "o", "ls": "-", "rotation": 0} | (plot_kwargs or {})
     ax = _axes("long", 1, ax, figsize or (8, 3))[0]
     ax.axhline(1 / len(names), color="0.5", linestyle="--")
@@ -348,15 +348,15 @@ def compute_variable_importance(
     """
     if model is not None:
         _DRAWS.setdefault(model, None)
-    one = _Function(bartrv, idata, samples, random_seed)
-    X, names, *_ = _table(X)
+    one, (X, names, *_) = _Function(bartrv, idata, samples, random_seed), _table(X)
     fixed = fixed if method == "backward_VI" else 0
     options = one.options | {"method": method, "fixed": fixed, "samples": one.n_draws}
     found = pmt.compute_variable_importance(one.draws, one.model, one.rows(X), **options)
     preds = np.swapaxes(one.stacked(found["prediction"], "submodel", "row"), 0, 1)
     full = one.stacked(found["full"], "row")
     r2 = np.array([_r2(submodel, np.roll(full, 1, axis=0)) for submodel in preds])
-    indices = np.array([one.names.index(str(name)) for name in found["feature"].to_numpy()])
+    known = names if hasattr(one.rows(X), "columns") else one.names
+    indices = np.array([known.index(str(name)) for name in found["feature"].to_numpy()])
     labels = [names[k] if hasattr(X, "columns") else str(k) for k in indices]
     return {
         "indices": indices,

@@ -217,9 +217,30 @@ def test_two_functions():
     assert len(pmb.plot_pdp([a, b], X, samples=SAMPLES, var_idx=[0])) == 2
     with pytest.raises(ValueError, match=r"bart_var_name=None: choose from \['a', 'b'\]"):
         pmb.get_variable_inclusion(idata, X)
+    with pytest.raises(ValueError, match=r"one BART with shape=\(K, n\)"):
+        pmb.compute_variable_importance(idata, [model["a"], b], FRAME)
+    shares = pmb.get_variable_inclusion(idata, X, bart_var_name="a")[0]
+    line = pmb.plot_variable_inclusion(idata, X, bart_var_name="a").lines[-1]
+    np.testing.assert_array_equal(line.get_ydata(), shares)
     assert len(pmb.get_variable_inclusion(idata, X, model=model, bart_var_name="a")[1]) == 3
     vi = pmb.compute_variable_importance(idata, b, FRAME, model=model, samples=5)
     assert vi["preds"].shape == (3, 5, N)
+
+
+def test_a_frame_with_its_columns_in_another_order(classes):
+    _, mu, idata = classes
+    other = FRAME[["day", "hour", "wind"]]
+    keywords = {"samples": SAMPLES, "random_seed": 1}
+    for plot in (pmb.plot_pdp, pmb.plot_ice):
+        here = plot(mu, other, var_idx=[0], smooth=False, **keywords)
+        there = plot(mu, FRAME, var_idx=[2], smooth=False, **keywords)
+        assert here[0].get_xlabel() == there[0].get_xlabel() == "day"
+        for a, b in zip(here[0].lines, there[0].lines, strict=True):
+            np.testing.assert_array_equal(a.get_xydata(), b.get_xydata())
+    vi, known = (pmb.compute_variable_importance(idata, mu, F, **keywords) for F in (other, FRAME))
+    np.testing.assert_array_equal(vi["labels"], known["labels"])
+    assert list(other.columns[vi["indices"]]) == list(FRAME.columns[known["indices"]])
+    np.testing.assert_allclose(vi["preds"], known["preds"])
 
 
 def test_numbered_functions_are_functions_of_their_own():
