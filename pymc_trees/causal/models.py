@@ -111,11 +111,13 @@ def check_outcome(y: Any, n: int, kind: str | None) -> np.ndarray:
         raise ValueError(f"y has {numbers.size} numbers, but X has {n} rows: give one for each.")
     values = np.unique(numbers)
     if kind is None and values.size > 1 and are_few(values):
-        law = "Bernoulli" if is_binary(values) else "Poisson"
+        law = "pm.Bernoulli" if is_binary(values) else "pm.Poisson"
+        if values[0] < 0:
+            law = "a distribution of such numbers"
         raise ValueError(
             f"y holds {_listed(values)} only, and the noise of these models is normal. Say "
             'outcome="normal" if differences of means by a normal model are meant; otherwise give '
-            f"z to a BART as a column of X, observe y by pm.{law}, and ask comparisons() for the "
+            f"z to a BART as a column of X, observe y by {law}, and ask comparisons() for the "
             "effect of that column."
         )
     return numbers

@@ -56,6 +56,7 @@ REFUSED = {
     "outcome 0 and 1": ({"y": SICK}, r"y holds 0 and 1 only.*outcome=\"normal\".*pm.Bernoulli"),
     "outcome bool": ({"y": SICK == 1}, r"y holds 0 and 1 only.*pm.Bernoulli"),
     "outcome 1 and 2": ({"y": SICK + 1}, "y holds 1 and 2 only"),
+    "outcome codes": ({"y": ARM - 1.0}, r"y holds -1.*observe y by a distribution of such numbers"),
     "outcome counts": ({"y": ARM + SICK}, r"y holds 0, 1, 2, 3, 4 and 5 only.*pm.Poisson"),
     "outcome text": ({"y": np.where(SICK, "yes", "no")}, "y must hold numbers only"),
     "outcome of two columns": ({"y": np.column_stack([Y, Y])}, r"y has shape \(60, 2\)"),

@@ -393,7 +393,7 @@ UNTRIED = {
     ),
     'y holds … only, and the noise of these models is normal. Say outcome="normal" if '
     "differences of means by a normal model are meant; otherwise give z to a BART as a column of "
-    "X, observe y by pm.…, and ask comparisons() for the effect of that column.": "causal/"
+    "X, observe y by …, and ask comparisons() for the effect of that column.": "causal/"
     "test_treatments_and_outcomes.py::test_another_law_is_a_model_of_pymc, and "
     "causal/test_treatments_and_outcomes.py::test_what_the_errors_say_works for the first",
     **dict.fromkeys(
