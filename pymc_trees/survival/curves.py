@@ -9,11 +9,15 @@ import xarray as xr
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
 
 from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.distributions.data.table import encode
+from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.posterior.draws import SAMPLE, for_each_draw, model_of
 from pymc_trees.posterior.reading.functions import Expression
-from pymc_trees.survival.laws import GridLaw, TimeLaw, at_each_time, observed_of, read_law
+from pymc_trees.survival.laws import Columns, GridLaw, TimeLaw, at_each_time, observed_of, read_law
 
+TAKEN = frozenset({"time", "cause", "part"})
+"""Dimensions of results, which no column may give its name to."""
 STEPWISE = "stepwise"
 """Attribute of a Dataset: 1 where curves are steps at their times, and change nowhere else."""
 
@@ -90,7 +94,7 @@ def survival_function(
     """
     law = read_law(idata, model_of(model), var_name, times, group)
     rows = law.rows(X)
-    share, dims = means_over(law.columns, rows, by)
+    share, dims = means_over(law.columns, rows, by, taken=TAKEN)
 
     def curves(chain, draw):
         return share(law.survival(chain, draw, rows))
@@ -264,18 +268,20 @@ def cumulative_incidence(
         )
     law = GridLaw(idata, model, happens, times, group)
     given_event = _Causes(idata, model, kind, group)
-    if given_event.expression.n_columns != law.expression.n_columns:
+    if not given_event.has_columns(law.columns):
         raise ValueError(
             f"{event} and {cause} have forests on different columns: give both the same columns."
         )
     rows = law.rows(X)
-    share, dims = means_over(law.columns, rows, by)
+    # the forests may have columns in another order, and levels of the rows with events alone
+    rows_of_causes = encode(X, given_event.columns.schema)
+    share, dims = means_over(law.columns, rows, by, taken=TAKEN)
 
     def curves(chain, draw):
         hazards = law.hazards(chain, draw, rows)
         survival = np.cumprod(1.0 - hazards, axis=0)
         before = np.concatenate([np.ones((1, len(rows))), survival[:-1]])
-        steps = before * hazards * given_event.at(chain, draw, rows, law.grid)
+        steps = before * hazards * given_event.at(chain, draw, rows_of_causes, law.grid)
         incidence = np.moveaxis(law.up_to(np.cumsum(np.moveaxis(steps, 1, 0), 0), 0.0), 1, 0)
         return share(np.concatenate([law.up_to(survival, 1.0)[None], incidence]))
 
@@ -299,6 +305,14 @@ class _Causes:
         [p] = rv.owner.op.dist_params(rv.owner)
         self.expression = Expression(idata, model, p, rv.name, group)
         self.number = self.expression.outputs[0] if self.expression.outputs else 2
+        self.columns = Columns.of_subjects(self.expression, 1)
+
+    def has_columns(self, others: Columns) -> bool:
+        """Whether its columns are those of other forests, in any order where they have names."""
+        names, known = self.columns.schema.names, others.schema.names
+        if names is None or known is None:
+            return self.columns.n_columns == others.n_columns
+        return sorted(names) == sorted(known)
 
     def at(self, chain, draw, rows, grid) -> np.ndarray:
         """(causes, grid, n) probabilities."""
@@ -311,6 +325,24 @@ class _Causes:
 
 HISTORY = 3
 """Columns before those of the subject: time, since, count."""
+
+
+def _check_history(name: str, law: GridLaw) -> None:
+    """Raise an error if the forests lack the history of events among their columns."""
+    names = law.expression.schema.names
+    if names is not None:
+        known = names[:HISTORY] == ("time", "since", "count")
+    else:
+        first = training_rows(law.expression.trees[0])[:, :HISTORY]
+        known = first.shape[1] == HISTORY
+        if known:
+            time, since, count = first.T
+            known = bool(((since <= time) & (count == np.floor(count))).all())
+    if not known:
+        raise ValueError(
+            f"{name} is not a model of recurrent events, whose first columns are time, since and "
+            "count: use survival_function."
+        )
 
 
 def expected_events(
@@ -391,9 +423,10 @@ def expected_events(
             f"{rv.name} is not a Bernoulli: hazards are read from a Bernoulli on the long form."
         )
     law = GridLaw(idata, model, rv, times, group, HISTORY)
+    _check_history(rv.name, law)
     rows, rng = law.rows(X), check_seed(random_seed)
     many = np.repeat(rows, check_number("paths", paths, 1), axis=0)
-    share, dims = means_over(law.columns, rows, by)
+    share, dims = means_over(law.columns, rows, by, taken=TAKEN)
 
     def curves(chain, draw):
         p = simulated(law.expression.at(chain, draw), many, law.grid, rng)

@@ -33,6 +33,14 @@ class Columns(NamedTuple):
     schema: Schema
     n_columns: int
 
+    @classmethod
+    def of_subjects(cls, expression: Expression, added: int) -> "Columns":
+        """Those of the forests, without what the long form puts before them."""
+        names, rules, levels, complete = expression.schema
+        names = None if names is None else names[added:]
+        schema = Schema(names, rules[added:], levels[added:], complete)
+        return cls(schema, expression.n_columns - added)
+
 
 class TimeLaw(ABC):
     """Survival functions of rows under the draws of a model, at given times."""
@@ -79,10 +87,7 @@ class GridLaw(TimeLaw):
                 f"{rv.name} is a Bernoulli of a forest whose first column is {first!r}, not a "
                 "model of hazards: on the long form the first column is 'time'."
             )
-        names, rules, levels, complete = schema
-        names = None if names is None else names[added:]
-        schema = Schema(names, rules[added:], levels[added:], complete)
-        self.columns = Columns(schema, self.expression.n_columns - added)
+        self.columns = Columns.of_subjects(self.expression, added)
         self.times = self.grid if times is None else increasing(times)
         if self.times[-1] > self.grid[-1]:
             raise ValueError(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 from scipy.special import ndtr, softmax
 from support.fitted import predicted_of
 
@@ -119,6 +120,54 @@ def test_frames():
     assert by["incidence"].dims == ("chain", "draw", "cause", "site", "time")
     members = rows["incidence"].isel(row=np.flatnonzero(frame["site"] == "b")).mean("row")
     np.testing.assert_allclose(by["incidence"].sel(site="b"), members, rtol=1e-12)
+
+
+def test_causes_have_columns_and_levels_of_their_own():
+    """Columns in another order, and a level without any event, which is no level of causes."""
+    frame = pd.DataFrame({"site": np.resize(list("abc"), N), "u": X[:, 0]})
+    event = EVENT & (frame["site"] != "a").to_numpy()
+    long = survival.long_form(frame, TIME, event, times=GRID)
+    now, leaf = long.y == 1, pmt.NormalLeaf(0.0, 0.5)
+    codes = RNG.integers(0, 2, now.sum())
+    with pm.Model() as model:
+        f = pmt.BART("f", pmt.Data("X", long.X), m=3, leaf=leaf)
+        pm.Bernoulli("event", p=pm.math.invprobit(f), observed=long.y, shape=f.shape)
+        events = pmt.Data("X_cause", long.X[now][["time", "u", "site"]])
+        g = pmt.BART("g", events, m=20, leaf=leaf)
+        pm.Bernoulli("cause", p=pm.math.invprobit(g), observed=codes, shape=g.shape)
+    prior = pm.sample_prior_predictive(4, model=model, random_seed=1)["prior"]
+    idata = xr.DataTree.from_dict({"posterior": prior.to_dataset()})
+    new = pd.DataFrame({"site": ["b", "c"], "u": [0.1, 0.9]})
+
+    def at(name):
+        rows = pd.concat([new.assign(time=t) for t in GRID])[["time", "site", "u"]]
+        found = pmt.predictions(idata, model, rows, var_name=name, **QUIET)["prediction"]
+        return ndtr(found.to_numpy().reshape(4, len(GRID), len(new)))
+
+    found = survival.cumulative_incidence(idata, model, new, **QUIET)["incidence"]
+    hazard, second = at("f"), at("g")
+    before = np.cumprod(np.concatenate([np.ones((4, 1, 2)), 1 - hazard[:, :-1]], axis=1), axis=1)
+    expected = np.cumsum(before * hazard * second, axis=1).swapaxes(1, 2)
+    np.testing.assert_allclose(found.sel(cause=1)[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["cause", "part", "time"])
+def test_columns_with_the_names_of_dimensions(name):
+    frame = pd.DataFrame({name: np.resize([0.0, 1.0], N)})
+    if name == "time":
+        model = survival.accelerated_failure_time(frame, TIME, EVENT, m=2)
+        idata = pm.sample_prior_predictive(2, model=model, random_seed=1)
+        found = survival.survival_function(
+            idata, model, frame, [0.5], by=name, group="prior", **QUIET
+        )["survival"]
+    else:
+        model = survival.competing_risks(frame, TIME, CAUSES[3], times=GRID, m=2)
+        idata = pm.sample_prior_predictive(2, model=model, random_seed=1)
+        found = survival.cumulative_incidence(idata, model, frame, by=name, group="prior", **QUIET)[
+            "incidence"
+        ]
+        assert found.sizes["cause"] == 3
+    assert found.sizes[f"{name}_"] == 2
 
 
 def other_columns():

@@ -4,6 +4,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 from scipy.special import ndtr
@@ -115,6 +116,15 @@ def test_a_model_written_by_hand():
     idata = pm.sample(model=model, compute_convergence_checks=False, **options)
     found = survival.expected_events(idata, model, NEW, random_seed=1, **QUIET)["expected"]
     assert (found.diff("time") > 0).all()
+
+
+def test_hazards_without_a_history_are_refused():
+    """A frame is known by its names, an array by its numbers."""
+    for rows in (pd.DataFrame(NEW, columns=list("abcdefgh")[: NEW.shape[1]]), NEW):
+        model = survival.discrete_time(rows, np.arange(len(NEW)) + 1.0, np.ones(len(NEW)), m=2)
+        idata = pm.sample_prior_predictive(2, model=model, random_seed=1)
+        with pytest.raises(ValueError, match="is not a model of recurrent events"):
+            survival.expected_events(idata, model, rows, group="prior", **QUIET)
 
 
 def test_more_events_are_expected_where_there_were_more():

@@ -382,13 +382,13 @@ def records(**given):
     return lambda: survival.long_form(**RECORDS | given)
 
 
-def curves(**given):
-    """Survival curves under the prior."""
+def curves(of="survival_function", **given):
+    """Survival curves under the prior, or what else `survival` makes of the same."""
 
     def call():
         model = survival.discrete_time(ROWS, TIME, EVENT, m=2)
         idata = pm.sample_prior_predictive(2, model=model, random_seed=1)
-        return survival.survival_function(idata, model, **QUIET, **{"X": ROWS} | given)
+        return getattr(survival, of)(idata, model, **QUIET, **{"X": ROWS} | given)
 
     return call
 
@@ -458,6 +458,11 @@ SURVIVAL = [
         "but the hazards of the model end at …: give earlier times",
         curves(times=[4.0]),
         curves(times=[3.0]),
+    ),
+    remedy(
+        "whose first columns are time, since and count: use survival_function",
+        curves(of="expected_events"),
+        curves(),
     ),
     remedy(
         "is not a one-dimensional observed variable that depends on trees: choose from",
