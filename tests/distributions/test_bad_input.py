@@ -218,6 +218,22 @@ def test_random_weights_of_the_wrong_length():
             pmt.BART("mu", X, Y, split_prior=weights)
 
 
+@pytest.mark.parametrize("n", [3, 2, 1])
+def test_random_weights_whose_length_is_that_of_data(n):
+    with pm.Model() as model:
+        sd = pm.Data("sd", np.ones(n))
+        weights = pm.HalfNormal("weights", sd, shape=sd.shape)
+        if n == 2:
+            pmt.BART("mu", X, Y, m=2, split_prior=weights)
+            assert np.isfinite(model.compile_logp()(model.initial_point()))
+            pm.set_data({"sd": np.ones(3)})
+            with pytest.raises(ValueError):
+                pm.draw(model["mu"])
+            return
+        with pytest.raises(ValueError, match=f"split_prior has {n} weights.*2 columns"):
+            pmt.BART("mu", X, Y, split_prior=weights)
+
+
 def test_random_inputs():
     with pm.Model():
         inputs = pm.Normal("inputs", shape=(20, 2))

@@ -116,20 +116,30 @@ def read_split_prior(split_prior, labels: list) -> tuple[Variable, np.ndarray | 
     if isinstance(split_prior, Variable):
         if split_prior.ndim != 1:
             raise ValueError("split_prior must be a vector with one weight per column of X.")
-        if split_prior.type.shape[0] not in (None, p):
-            raise ValueError(
-                f"split_prior has {split_prior.type.shape[0]} weights, but X has {p} columns: give "
-                "one weight each."
-            )
+        [length] = split_prior.type.shape
         now = present_numbers(split_prior)
         if now is None:
-            return pt.maximum(split_prior, LEAST_WEIGHT), "unknown"
+            least: Any = LEAST_WEIGHT
+            if length is None:  # new data may change it, which a vector of p does not follow
+                length = int(split_prior.shape[0].eval(mode="FAST_COMPILE"))
+                least = np.full(p, LEAST_WEIGHT)
+            _check_length(length, p)
+            return pt.maximum(split_prior, least), "unknown"
+        if length is not None:
+            _check_length(length, p)
         weights = _normalised(now, p)
         if any(isinstance(v, SharedVariable) for v in graph_inputs([split_prior])):
             return _replaceable(split_prior.astype("float64"), weights > 0)
     else:
         weights = _normalised(_by_column(split_prior, labels), p)
     return pt.constant(weights), weights
+
+
+def _check_length(length: int, p: int) -> None:
+    if length != p:
+        raise ValueError(
+            f"split_prior has {length} weights, but X has {p} columns: give one weight each."
+        )
 
 
 def excluded_columns(split_prior, labels: list) -> np.ndarray:
