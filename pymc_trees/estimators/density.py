@@ -180,7 +180,7 @@ class CellLaws:
                 outputs_by_cell(trees(forest, place, *given), wide, rows, k, outputs)
             given = X, self.index.X_train, self.index.sizes, NOWHERE, anywhere
             outputs_by_cell(trees(self.index, place, *given), X, rows, 0, centre)
-            tolerance = ROUNDING * float(np.abs(outputs).max(initial=0.0))
+            tolerance = ROUNDING * np.abs(outputs).max(axis=(0, 1), initial=0.0)
             settings = self.edges, 1.0 / len(draws), self.least, tolerance
             mixtures.add_components(outputs, centre[0, :, 0], *settings, used, weight, mean, sd)
         taken = np.arange(weight.shape[1]) < used[:, None]

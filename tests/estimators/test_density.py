@@ -22,6 +22,7 @@ import pymc_trees as pmt
 from pymc_trees.core.value import mixtures
 from pymc_trees.core.value.mixtures import below_and_density, mass_between
 from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.estimators import density
 from pymc_trees.estimators.density import CellMixture
 from pymc_trees.inference.chains.lengths import Lengths
 from pymc_trees.mondrian.kernels import predict
@@ -191,6 +192,17 @@ def test_the_table_of_the_normal_is_close():
     assert np.abs(at[:, 1] - stats.norm.pdf(z)).max() < 1e-5
 
 
+def test_sds_that_differ_stay_apart_in_every_unit(monkeypatch):
+    """What rounding merges of f, of the size of y, says nothing of log sds."""
+    found = pmt.BARTRegressor(noise="density", **SMALL).fit(X, 2.0**40 * Y)
+    sds = []
+    for rounding in (density.ROUNDING, 0.0):
+        monkeypatch.setattr(density, "ROUNDING", rounding)
+        sds.append(found.predict_dist(X).std())
+    np.testing.assert_allclose(*sds, rtol=1e-9)
+    np.testing.assert_allclose(sds[0] / 2.0**40, fitted().predict_dist(X).std(), rtol=1e-4)
+
+
 def test_quantiles_of_mixtures_that_are_hard():
     """Modes far apart, and components whose sds differ by six orders of magnitude."""
     far = CellMixture(np.array([0, 2]), np.full(2, 0.5), np.array([-50.0, 50.0]), np.full(2, 1e-3))
@@ -341,6 +353,7 @@ def test_densities_are_asked_at_numbers_of_each_row():
         with pytest.raises(ValueError, match="y has shape"):
             fitted().log_density(X, y)
     assert (fitted().log_density(X[:2], [[np.inf, -np.inf]] * 2) == -np.inf).all()
+    assert np.isnan(fitted().predict_dist(X[:2]).logpdf([np.nan, 10.0])).tolist() == [True, False]
     even = pmt.BARTRegressor(noise="constant", **SMALL).fit(X, Y)
     grid = np.linspace(-100, 120, 20_001)
     density = np.exp(even.log_density(X[:2], np.tile(grid, (2, 1))))

@@ -56,8 +56,8 @@ def add_components(outputs, centre, edges, share, least, tolerance, used, weight
         Weight of the draw.
     least : float
         Sd of rounding, whose square is added to the variance.
-    tolerance : float
-        Differences that running sums may make out of nothing.
+    tolerance : (2,) float64
+        Differences of each output that running sums may make out of nothing.
     used : (b,) int64
         Components of each row so far; increased.
     weight, mean, sd : (b, K) float64
@@ -70,8 +70,8 @@ def add_components(outputs, centre, edges, share, least, tolerance, used, weight
             last = c + 1 == n_cells
             if not last:
                 last = (
-                    abs(outputs[c + 1, i, 0] - outputs[low, i, 0]) > tolerance
-                    or abs(outputs[c + 1, i, 1] - outputs[low, i, 1]) > tolerance
+                    abs(outputs[c + 1, i, 0] - outputs[low, i, 0]) > tolerance[0]
+                    or abs(outputs[c + 1, i, 1] - outputs[low, i, 1]) > tolerance[1]
                 )
             if last:
                 mass = mass_between(edges[low] - centre[i], edges[c + 1] - centre[i])
@@ -102,6 +102,9 @@ def log_densities(start, weight, mean, sd, y, out):
     """Write the log density of each row at (n, Q) numbers."""
     for i in range(y.shape[0]):
         for q in range(y.shape[1]):
+            if np.isnan(y[i, q]):
+                out[i, q] = np.nan
+                continue
             most, total = -np.inf, 0.0
             for k in range(start[i], start[i + 1]):
                 z = (y[i, q] - mean[k]) / sd[k]
