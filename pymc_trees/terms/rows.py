@@ -20,9 +20,12 @@ from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.targets.affine import Affine, LinearMap, read_affine_map
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.graph import (
+    ForestUseError,
     NotConjugateError,
     UnsupportedModelError,
+    check_inputs,
     depends_on,
+    inputs_seen,
     moves_rows,
     read_graph,
 )
@@ -248,8 +251,18 @@ def read_rows(model: pm.Model) -> list[GaussianRows]:
     if same and sizes == sizes_before:
         return made
     made = _read_all(model)
-    _KNOWN[model] = present, sizes, made
+    if _are_at_training_inputs(model):  # at others no forest has a target, whatever their sizes
+        _KNOWN[model] = present, sizes, made
     return made
+
+
+def _are_at_training_inputs(model) -> bool:
+    try:
+        for rv in (tree.rv for tree in tree_variables(model) if is_sum_of_trees(tree.rv)):
+            check_inputs(rv, inputs_seen(model, rv))
+    except ForestUseError:
+        return False
+    return True
 
 
 def _read_all(model):

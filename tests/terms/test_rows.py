@@ -337,3 +337,16 @@ def test_nothing_is_drawn_where_rounding_would_decide():
     point, [stats] = step.step(start | {"s_log__": np.array(-5.0)})
     assert stats["gaussian_terms_leaves"] == 5
     assert np.isfinite(model.compile_logp()(point))
+
+
+def test_what_is_read_at_other_rows_is_not_kept():
+    with pm.Model() as model:
+        data = pm.Data("X", X)
+        a = pm.Normal("a", 0, 1, shape=4)
+        pm.Normal("y", pmt.BART("f", data, m=5, leaf=LEAF) + a[G], 0.5, observed=Y)
+        pm.set_data({"X": X[::-1].copy()})
+        assert read_rows(model) == []
+        pm.set_data({"X": X})
+        [rows] = read_rows(model)
+        assert [v.name for v in rows.vectors] == ["a"]
+        assert read_rows(model)[0] is rows
