@@ -168,7 +168,7 @@ class OneSided(NamedTuple):
     forest: Variable
     of_forest: tuple[Variable, Variable]
     """Index and factor of its outputs in m."""
-    c: float
+    c: "Factor"
 
     @property
     def variables(self) -> list[Variable]:
@@ -234,23 +234,37 @@ def _read(model, u) -> OneSided | None:
     )
 
 
-def _factor_of_u(model, u, of_u) -> float | None:
+class Factor:
     """The number c, where row i has entry i of u, and all rows the same factor."""
-    index, factor = _data(model, [of_u.index, of_u.folded])
-    n = model.eval_rv_shapes()[u.name][0]
-    index, factor = np.asarray(index).reshape(-1), np.asarray(factor, dtype=float).reshape(-1)
-    if index.size != n or not np.array_equal(index, np.arange(n)):
-        return None
-    c = float(factor[0])
-    return c if np.isfinite(c) and c != 0 and (factor == c).all() else None
+
+    def __init__(self, model: pm.Model, u: Variable, of_u):
+        self.u_name, self.n = u.name, model.eval_rv_shapes()[u.name][0]
+        start = model.initial_point()
+        zeros = {v: pt.zeros(start[v.name].shape, dtype=v.dtype) for v in model.value_vars}
+        expressions = clone_replace([of_u.index, of_u.folded], zeros, rebuild_strict=False)
+        self._numbers, _ = compile_values(model, expressions, [])
+
+    def now(self) -> float | None:
+        """It, given the present data; None where these are otherwise."""
+        index, factor = (np.asarray(v, dtype=float).reshape(-1) for v in self._numbers())
+        if not np.array_equal(index, np.arange(self.n)):
+            return None
+        c = float(factor[0])
+        return c if np.isfinite(c) and c != 0 and (factor == c).all() else None
+
+    def checked(self) -> float:
+        """It, or an error."""
+        if (c := self.now()) is None:
+            raise ValueError(
+                f"{self.u_name} no longer has the same factor, not 0, at all rows: set the data "
+                "back with pm.set_data, or let pm.sample() assign a step."
+            )
+        return c
 
 
-def _data(model, expressions) -> list[np.ndarray]:
-    """Numbers of expressions that depend on shapes and data alone."""
-    start = model.initial_point()
-    zeros = {v: pt.zeros(start[v.name].shape, dtype=v.dtype) for v in model.value_vars}
-    function, _ = compile_values(model, clone_replace(expressions, zeros, rebuild_strict=False), [])
-    return function()
+def _factor_of_u(model, u, of_u) -> Factor | None:
+    factor = Factor(model, u, of_u)
+    return factor if factor.now() is not None else None
 
 
 def _forests(model):
@@ -339,7 +353,8 @@ class OneSidedDraw:
     """
 
     def __init__(self, model: pm.Model, one: OneSided, chosen: set[str]):
-        self.law, self.power, self.of_logs, self.c = one.law, one.power, one.of_logs, one.c
+        self.law, self.power, self.of_logs, self._factor = one.law, one.power, one.of_logs, one.c
+        self.c = one.c.checked()
         kind = SoftForestData if is_soft_forest(one.forest) else forest_data
         self.forests: list[Any] = [kind(model, one.forest)]
         self.leaf = one.forest.owner.op.leaf_type.name
@@ -366,8 +381,9 @@ class OneSidedDraw:
         return [name for name in (self.scale_name, self.noise_name) if name is not None]
 
     def check_inputs(self) -> None:
-        """Raise an error if the model's data were replaced."""
+        """Read new data of the factor, or raise an error; one for new rows of the forest."""
         self.forests[0].check_inputs()
+        self.c = self._factor.checked()
 
     def draw(self, rng, point: dict, widths: dict[str, float]) -> tuple[dict, int]:
         """A point with new values, and the evaluations of the density of the scales."""

@@ -95,6 +95,9 @@ PROPOSES = re.compile(f"{_BEGIN}(?:{'|'.join([*VERBS, *map(str.title, VERBS)])})
 
 # Message that proposes something -> why no row of `support.remedies` tries it.
 UNTRIED = {
+    "… no longer has the same factor, not 0, at all rows: set the data back with pm.set_data, or "
+    "let pm.sample() assign a step.": "laws/test_one_sided.py::"
+    "test_a_step_after_new_data_has_their_factor",
     "sample_weight: noise='density' takes weights of 0 and 1 only, since the mean of several "
     "observations does not have the density of one. Use noise='forest', or give repeated "
     "rows.": "estimators/test_density.py::test_what_makes_no_sense_is_named",

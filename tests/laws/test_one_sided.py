@@ -445,6 +445,29 @@ def test_what_does_not_qualify():
         assert [v.name for v in pmt.OneSidedErrors([model["u"]]).vars] == ["u_log__"]
 
 
+def test_a_step_after_new_data_has_their_factor():
+    with pm.Model() as model:
+        sign = pm.Data("sign", np.ones(N))
+        f = pmt.BART("f", X, m=2, leaf=pmt.NormalLeaf(0.2, 0.5), max_nodes=60)
+        u = pm.HalfNormal("u", 0.5, shape=N)
+        pm.Normal("y", f + sign * u, 0.3, observed=np.ones(N))
+        kept = pmt.OneSidedErrors(rng=1)
+        pm.set_data({"sign": np.full(N, -2.0)})
+        new = pmt.OneSidedErrors(rng=1)
+    found = []
+    for step in (kept, new):
+        step.setup_chain(np.random.default_rng(1), 5, 5)
+        found.append(step.step(model.initial_point(random_seed=1))[0]["u_log__"])
+    np.testing.assert_array_equal(*found)
+    with model:
+        pm.set_data({"sign": np.arange(N) - 1.0})
+    with pytest.raises(ValueError, match="u no longer has the same factor"):
+        kept.setup_chain(np.random.default_rng(1), 5, 5)
+    with model:
+        pm.set_data({"sign": np.ones(N)})
+    kept.setup_chain(np.random.default_rng(1), 5, 5)
+
+
 def test_sample_assigns_it():
     with pm.Model() as model:
         plain(pmt.BART("f", X, m=2, leaf=pmt.NormalLeaf(0.2, 0.5), max_nodes=60))
