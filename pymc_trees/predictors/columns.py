@@ -163,7 +163,7 @@ class Schema(NamedTuple):
 
 
 _NUMBERS = re.compile(r"(sparse\[)?(u?int\d|float|halffloat|double|decimal|bool)")
-_LEVELS = re.compile(r"category|categorical|enum|dictionary<|str|string|large_string|utf8|object")
+_LEVELS = re.compile(r"category|categorical|enum|dictionary<|str(?!uct)|large_string|utf8|object")
 
 
 class Column(NamedTuple):
@@ -216,13 +216,24 @@ def _those_read(labels: Iterable[str], all_series: Iterable, name: str) -> list[
             wrong.append(f"{label!r} ({series.dtype} of {', '.join(types)})")
         else:
             columns.append(column)
+    _refuse(wrong, name)
+    return columns
+
+
+def _refuse(wrong: list[str], name: str) -> None:
     if wrong:
         raise ValueError(
             f"{name} has columns that are not numeric, text or categories: {', '.join(wrong)}. "
             "Encode dates, intervals and other objects as numbers first, or convert them to "
             "categories."
         )
-    return columns
+
+
+def check_types(schema: Any, name: str) -> None:
+    """Raise an error for times in a lazy frame, which beside numbers would pass for numbers."""
+    times = ("date", "time", "duration")
+    wrong = [(label, str(dtype)) for label, dtype in schema.items()]
+    _refuse([f"{label!r} ({d})" for label, d in wrong if d.lower().startswith(times)], name)
 
 
 def columns_of_objects(X: np.ndarray, name: str) -> list[Column]:

@@ -11,6 +11,7 @@ from support.small_models import FAST, forest_of, step_data
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import training_rows
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(20)
@@ -184,6 +185,34 @@ def test_an_expression_of_data():
         pm.set_data({"X": X[:6]})
         assert pm.draw(mu, random_seed=1).shape == (6,)
     assert (forest_of(model)[2] == 2 * X).all()
+
+
+GAP = np.where(np.arange(X.size).reshape(X.shape) == 1, np.nan, X)
+EXPRESSIONS = {
+    "scaled": lambda data: (data - 5.0) / 2.0,
+    "some columns": lambda data: data[:, :1],
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=list(EXPRESSIONS))
+@pytest.mark.parametrize("front_end", [pmt.BART, pmt.SoftBART])
+def test_an_expression_of_codes_or_missing_cells(expression, front_end):
+    frame = pd.DataFrame({"a": X[:, 0], "b": ["u", "v"] * (len(X) // 2)})
+    for table, words in ((GAP, "missing cells"), (frame, "levels")):
+        with pm.Model():
+            data = pmt.Data("X", table)
+            with pytest.raises(
+                TypeError, match=f"X is an expression of the data 'X', whose {words}"
+            ):
+                front_end("mu", expression(data), leaf=LEAF, m=2)
+    with pm.Model() as model:
+        data = pmt.Data("X", X)
+        mu = front_end("mu", expression(data), leaf=LEAF, m=2)
+        pmt.set_data({"X": X[:6]})
+        assert pm.draw(mu, random_seed=1).shape == (6,)
+        with pytest.raises(ValueError, match="X holds NaN"):
+            pmt.set_data({"X": GAP})
+    np.testing.assert_array_equal(training_rows(model["mu_forest"]), expression(X))
 
 
 def test_the_training_rows_are_kept_when_the_callers_array_changes():

@@ -31,6 +31,7 @@ from pymc_trees.predictors.columns import (
     SUBSET,
     Schema,
     check_held,
+    check_types,
     column_names,
     columns_of,
     is_lazy,
@@ -218,7 +219,10 @@ def _read_variable(X: Variable, split_rules) -> Table:
         )
     dims = dims_of(X)
     rows_dim(dims)  # two, if they have names
-    data, values = bare(X), present(X)
+    data = bare(X)
+    if not isinstance(data, SharedVariable):
+        _hold_to_numbers(data)
+    values = present(X)
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
     if not _is_matrix(values):
@@ -229,6 +233,23 @@ def _read_variable(X: Variable, split_rules) -> Table:
         if isinstance(data, SharedVariable):
             keep_schema(data, schema)
     return Table(values, with_rules(schema, split_rules), unnamed(X), dims)
+
+
+def _hold_to_numbers(X: Variable) -> None:
+    """Raise an error where X computes with codes or missing cells; new rows have none either."""
+    used = [v for v in ancestors([X]) if isinstance(v, SharedVariable) and schema_of(v) is not None]
+    for data in used:
+        schema, values = schema_of(data), data.get_value(borrow=True)
+        assert schema is not None
+        gaps = any((rows == MISSING).any() for _, rows in row_blocks(values))
+        if gaps or schema.are_levels.any():
+            raise TypeError(
+                f"X is an expression of the data {data.name!r}, whose "
+                f"{'missing cells' if gaps else 'levels'} would become ordinary numbers: give the "
+                "data themselves, and transform the table before pymc_trees.Data."
+            )
+    for data in used:
+        keep_schema(data, schema_of(data)._replace(complete=True))  # type: ignore[union-attr]
 
 
 def _is_matrix(values: np.ndarray) -> bool:
@@ -341,6 +362,8 @@ def large_table(X: Any, name: str) -> FileTable:
     p = X.shape[1] if names is None else len(names)
     if p == 0:
         raise ValueError(f"{name} has no columns: give at least one.")
+    if is_lazy(X):
+        check_types(X.collect_schema(), name)
     blocks = (checked(matrix_of_reals(rows, name), name, names) for rows in _blocks_of(X, p))
     try:
         return write_table(p, blocks)

@@ -100,8 +100,9 @@ def Data(
     Returns
     -------
     SharedVariable
-        A model data variable, shape (n, p), dtype float64: levels as codes in sorted order,
-        missing cells as ``-2.0**900``.
+        A model data variable, shape (n, p), dtype float64: levels as codes in sorted
+        order, or in that of an ordered category without levels that no row has; missing cells as
+        ``-2.0**900``.
 
     Raises
     ------

@@ -57,6 +57,8 @@ class MonotoneLeaf(NormalLeaf):
                     f"monotone: {column!r} has levels, which have no order: leave it out, or make "
                     "it an ordered category or a number."
                 )
+            if directions[j]:
+                raise ValueError(f"monotone={self.monotone} names a column twice: give each once.")
             directions[j] = float(direction)
         bound = MonotoneLeaf(self.mean, self.sd, self.monotone)
         object.__setattr__(bound, "directions", directions)

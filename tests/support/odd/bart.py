@@ -1,5 +1,7 @@
 """Odd inputs of the hard forests' front-ends: `BART`, `DecisionTree`, `Forest`."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,6 +17,13 @@ LEVELS = pd.DataFrame({"a": [f"level {k}" for k in range(51)]})
 BLANK = pd.DataFrame({"a": X[:, 0], "b": pd.Series([None] * 20, dtype="string")})
 SPANS = pd.DataFrame({"a": X[:, 0], "b": pd.interval_range(0, 20)})
 LISTS = pl.DataFrame({"a": X[:, 0], "b": [[1, 2]] * 20})
+STRUCTS = pl.DataFrame({"a": X[:, 0], "b": [{"u": k} for k in range(20)]})
+TIMES = {
+    "dates": [datetime.date(2020, 1, 1)] * 20,
+    "datetimes": [datetime.datetime(2020, 1, 1)] * 20,
+    "durations": [datetime.timedelta(days=1)] * 20,
+    "times": [datetime.time(12)] * 20,
+}
 MASKED = np.ma.masked_array(X, X > 0.9)
 
 
@@ -64,6 +73,13 @@ BART = {
     "X durations": bart("X", X=np.full((20, 1), np.timedelta64(1, "D"))),
     "X intervals": bart("X", X=SPANS),
     "X lists in polars": bart("X", X=LISTS),
+    "X structs in polars": bart("X", X=STRUCTS),
+    **{
+        f"X lazy frame with {name}": bart(
+            "'when'", X=pl.DataFrame({"when": one, "b": X[:, 0]}).lazy()
+        )
+        for name, one in TIMES.items()
+    },
     "X lazy frame of text": bart("X", X=pl.DataFrame({"a": ["u"] * 20}).lazy()),
     "X sparse": bart(TypeError("X"), X=scipy.sparse.csr_array(X)),
     "X sparse matrix": bart(TypeError("X"), X=scipy.sparse.csc_matrix(X)),
@@ -207,6 +223,7 @@ BART = {
     "monotone True": bart("monotone", monotone={0: True}),
     "monotone NaN": bart("monotone", monotone={0: np.nan}),
     "monotone unknown": bart("monotone", X=FRAME, monotone={"c": 1}),
+    "monotone twice": bart("names a column twice", X=FRAME, monotone={"a": 1, 0: -1}),
     "monotone beyond": bart("monotone", monotone={2: 1}),
     "monotone and lines": bart("monotone", monotone={0: 1}, response="linear"),
     "monotone and shared trees": bart(

@@ -32,6 +32,14 @@ def setting(first, new, **given):
     return call
 
 
+def _halved(expression):
+    def call():
+        with pm.Model():
+            return pmt.BART("mu", expression(pmt.Data("X", with_entry(X, np.nan))), Y, m=3)
+
+    return call
+
+
 def data(X, **given):
     """What makes a data variable."""
 
@@ -219,6 +227,11 @@ INPUTS = [
         bart(X=FRAME, split_rules={1: "onehot"}),
         bart(X=FRAME, split_prior={"a": 2.0, 1: 1.0}),
         bart(X=FRAME, monotone={0: 1}),
+    ),
+    remedy(
+        "would become ordinary numbers: give the data themselves",
+        _halved(lambda data: data / 2.0),
+        _halved(lambda data: data),
     ),
     remedy(
         "is not a rule; choose from",
