@@ -213,8 +213,8 @@ def _read(model, u) -> OneSided | None:
     of_forest, of_u = (affine.maps[v] for v in members)
     if any(depends_on([of_u.folded], v, set()) for v in values):
         return None
-    c = _factor_of_u(model, u, of_u)
-    if c is None:
+    c = Factor(model, u, of_u)
+    if c.now() is None:
         return None
     scale_rv, power = _own_variable(model, scale, u)
     offset = pt.constant(0.0) if affine.offset is None else affine.offset
@@ -260,11 +260,6 @@ class Factor:
                 "back with pm.set_data, or let pm.sample() assign a step."
             )
         return c
-
-
-def _factor_of_u(model, u, of_u) -> Factor | None:
-    factor = Factor(model, u, of_u)
-    return factor if factor.now() is not None else None
 
 
 def _forests(model):
