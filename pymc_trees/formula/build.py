@@ -71,7 +71,8 @@ def model(
         ``k`` (below) and ``name``. ``z:bart(x)`` is z times a forest. All else is read as Bambi
         reads it, by formulae: ``offset(...)``, interactions, splines, functions; and, as the
         response, ``proportion(y, n)``, ``weighted(y, w)``, ``censored(y, status)`` and
-        ``truncated(y, lb, ub)``.
+        ``truncated(y, lb, ub)``. Of a response with two levels the first counts as success;
+        ``y['yes'] ~ ...`` names another.
     data : pandas.DataFrame
         Columns of the formula. Missing cells are allowed in columns of forests alone.
     family : str, default "gaussian"

@@ -77,7 +77,9 @@ def discrete_time(
     split_rules : optional
         Rules for the columns of X, as for `pymc_trees.Data`.
     **settings
-        For `pymc_trees.Forest`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ...
+        For `pymc_trees.Forest`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ... Weights of
+        ``split_prior`` as an array, or by numbers, are of the columns of the long form, of which
+        ``time`` is the first; names of columns are the same in both.
 
     Returns
     -------
@@ -139,7 +141,8 @@ def recurrent_events(
     time, event, subject : (records,) arrays
         As for `long_form`: a record for each event, and one with event 0 for the end of follow-up.
     times, link, m, k, split_rules, **settings
-        As for `discrete_time`.
+        As for `discrete_time`; the first columns of the long form are ``time``, ``since`` and
+        ``count``.
 
     Returns
     -------

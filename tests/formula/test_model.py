@@ -376,6 +376,14 @@ def test_binary_responses_become_whole_numbers(dtype):
     np.testing.assert_array_equal(values, DATA["binary"])
 
 
+def test_the_success_of_two_levels():
+    data = DATA.assign(said=np.where(DATA["binary"] == 1, "yes", "no"))
+    for response, success in (("said", "no"), ("said['yes']", "yes"), ("said['no']", "no")):
+        made = pmt.model(f"{response} ~ x1", data, family="bernoulli")
+        values = made.rvs_to_values[made["said"]].eval()
+        np.testing.assert_array_equal(values, data["said"] == success)
+
+
 def test_groups_of_another_type_are_not_new_groups():
     data = DATA.assign(g=DATA["g"].map({"a": 1, "b": 2, "c": 3}))
     made = pmt.model("y ~ 1 + (1 | g)", data)
