@@ -325,13 +325,10 @@ STEPS_OF_TREES = {
     # what `pm.sample` assigns
     "Hybrid": lambda rng: pmt.Hybrid(local_sweeps=4, rng=rng),
 }
-OF_CGM_ALONE = {one_tree_of_probabilities, accepted, uniform_and_counts}
-"""Of leaves that `Hybrid` refuses, or long with it and no other case of its kernels."""
+OF_HYBRID = {berkson, berkson_of_a_class, robust_missing_cells, with_groups}
+"""Where `Hybrid` draws more than trees, or other steps move what enters beside the forest."""
 PAIRS = [
-    (case, step)
-    for case in CASES
-    for step in STEPS_OF_TREES
-    if step == "CGM" or case not in OF_CGM_ALONE
+    (case, step) for case in CASES for step in STEPS_OF_TREES if step == "CGM" or case in OF_HYBRID
 ]
 QUICK = [(errors_in_variables, "CGM"), (berkson, "Hybrid")]
 
